@@ -1,0 +1,1 @@
+"""PCM in, encoded packets out: resampling, framing, Opus. Knows no sessions and no engines."""

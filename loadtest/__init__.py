@@ -1,0 +1,1 @@
+"""Load generation against a running server. Knows the client, not the server."""

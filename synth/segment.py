@@ -1,0 +1,43 @@
+"""What travels through synthesis: a segment, the boundaries it lies between, and what an engine is asked for."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Boundary(Enum):
+    """What separates two segments, or a segment from silence; it decides the pause (synth/joins.py)."""
+
+    START = "start"  # the first segment of an utterance: leading silence is latency
+    CLAUSE = "clause"  # a cut inside a sentence, at , ; : or a dash
+    SENTENCE = "sentence"
+    PARAGRAPH = "paragraph"  # a blank line
+    FORCED = "forced"  # a cut at a space because the text was too long, or the writer too slow
+    END = "end"  # nothing is known to follow
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The text between two cuts: the unit an engine is given.
+
+    `start` and `end` are code-point offsets in the text of the context as the client sent it; `text` has exactly
+    `end - start` code points (what cannot be spoken is blanked by spaces, never removed), so offsets inside `text`
+    are offsets in the source. `lead_in` is the part of the same sentence that comes before `text` in the segment
+    before, given to the engine so that it can speak a continuation as one (empty after a sentence end).
+    """
+
+    index: int  # 0, 1, 2, … in the context
+    text: str
+    start: int
+    end: int
+    before: Boundary
+    after: Boundary
+    lead_in: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a context sounds: fixed at its start and the same for all of its segments."""
+
+    voice: str
+    speed: float = 1.0
+    seed: int = 0

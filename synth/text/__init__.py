@@ -1,0 +1,1 @@
+"""What is done to text before an engine sees it: cutting it into segments, and blanking what cannot be spoken."""
