@@ -1,0 +1,198 @@
+"""The composition root: everything is constructed here, from the settings, and nowhere else.
+
+The ASGI application is Starlette for HTTP; `/v1/stream` is taken before it, because a voice stream wants the socket
+itself and not a wrapper of it.
+"""
+
+import logging
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from ..admission import controller as admission
+from ..synth.synthesizer import Synthesizer
+from . import wire
+from .config import Config
+from .connection import Connection, House
+from .encoding import Encoders
+from .handshake import Accepted, Doorkeeper, Rejection
+from .protocol import EXTENSION
+from .session import Limits
+
+logger = logging.getLogger("voxgate")
+
+STREAM_PATH = "/v1/stream"
+WEB = Path(__file__).parent.parent / "web"
+PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; connect-src 'self' ws: wss:; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+class App:
+    """The ASGI application of one gateway process."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.house: House | None = None  # while the lifespan runs
+        self._doorkeeper = Doorkeeper(config.keys, config.origins)
+        self._limits = Limits(
+            contexts=config.max_contexts,
+            message_bytes=config.max_message_bytes,
+            pending_chars=config.max_pending_chars,
+            context_chars=config.max_context_chars,
+            messages_per_second=config.max_messages_per_second,
+            stall_s=config.stall_s,
+            context_idle_s=config.context_idle_s,
+        )
+        self._controller = admission.Controller(
+            admission.Limits(
+                connections=config.max_connections,
+                utterances=config.max_utterances,
+                segments=config.max_queued_segments,
+            )
+        )
+        self._http = Starlette(
+            lifespan=self._lifespan,
+            routes=[
+                Route("/health/live", self._live),
+                Route("/health/ready", self._ready),
+                Route("/v1/voices", self._voices),
+                Mount("/", _Page(directory=WEB, html=True)),
+            ],
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self._websocket(scope, receive, send)
+        else:
+            await self._http(scope, receive, send)
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        cores = len(os.sched_getaffinity(0))
+        synthesizer = Synthesizer(workers=self.config.workers or cores)
+        encoders = Encoders(threads=min(cores, 4))
+        self.house = House(synthesizer, encoders, self._controller)
+        await synthesizer.start()
+        try:
+            yield
+        finally:
+            await synthesizer.close()
+            encoders.close()
+
+    # --- the voice stream ------------------------------------------------------------------------------------------
+
+    async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()  # websocket.connect
+        answer = self._admit_socket(scope)
+        match answer:
+            case Rejection():
+                await _reject(answer, receive, send)
+            case (Accepted() as accepted, admission.Permit() as permit):
+                outcome = admission.Outcome.DROPPED
+                try:
+                    await send({"type": "websocket.accept", "subprotocol": accepted.subprotocol})
+                    assert self.house is not None
+                    connection = Connection(
+                        self.house, self._limits, accepted.defaults, receive, send, scope["extensions"][EXTENSION]
+                    )
+                    await connection.serve()
+                    outcome = admission.Outcome.SERVED
+                finally:
+                    permit.release(outcome)
+
+    def _admit_socket(self, scope: Scope) -> Rejection | tuple[Accepted, admission.Permit]:
+        if scope["path"] != STREAM_PATH:
+            return Rejection(404, f"the stream is at {STREAM_PATH}")
+        examined = self._doorkeeper.examine(_headers(scope), scope["subprotocols"], scope["query_string"].decode())
+        if isinstance(examined, Rejection):
+            return examined
+        if self.house is None or not self.house.synthesizer.ready:
+            return Rejection(503, "the voices are still loading", 1.0)
+        match self._controller.connect():
+            case admission.Refusal() as refusal:
+                return Rejection(503, refusal.message, refusal.retry_after)
+            case admission.Permit() as permit:
+                return examined, permit
+
+    # --- HTTP ------------------------------------------------------------------------------------------------------
+
+    async def _live(self, _: Request) -> Response:
+        return JSONResponse({"status": "live"})
+
+    async def _ready(self, _: Request) -> Response:
+        if self._controller.draining:
+            status = "draining"
+        elif self.house is None or not self.house.synthesizer.ready:
+            status = "loading"
+        else:
+            return JSONResponse({"status": "ready"})
+        return JSONResponse({"status": status}, 503, {"Retry-After": "1"})
+
+    async def _voices(self, request: Request) -> Response:
+        if rejection := self._doorkeeper.authorize(dict(request.headers)):
+            return JSONResponse({"error": {"code": "unauthorized", "message": rejection.message}}, rejection.status)
+        voices = self.house.synthesizer.voices if self.house else ()
+        listed = [
+            wire.VoiceInfo(voice.id, voice.language, voice.engine, voice.tier, voice.sample_rate) for voice in voices
+        ]
+        return Response(msgspec.json.encode({"voices": listed}), media_type="application/json")
+
+    # --- shutdown --------------------------------------------------------------------------------------------------
+
+    def drain(self) -> None:
+        """Refuses everything new; idle connections close, busy ones when what they speak has been sent."""
+        self._controller.draining = True
+        for connection in self.connections:
+            connection.drain()
+
+    def end(self) -> None:
+        """Ends what still runs, each context with an error."""
+        for connection in self.connections:
+            connection.end()
+
+    @property
+    def connections(self) -> list[Connection]:
+        """Every open connection."""
+        return list(self.house.connections) if self.house else []
+
+
+class _Page(StaticFiles):
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers.update(PAGE_HEADERS)
+        return response
+
+
+async def _reject(rejection: Rejection, receive: Receive, send: Send) -> None:
+    """The HTTP answer; holds on until the disconnect, because uvicorn logs an error for one that returns before."""
+    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+    if rejection.retry_after is not None:
+        headers.append((b"retry-after", str(max(1, round(rejection.retry_after))).encode()))
+    if rejection.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "websocket.http.response.start", "status": rejection.status, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": rejection.message.encode()})
+    while (await receive())["type"] != "websocket.disconnect":
+        pass
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}

@@ -1,0 +1,133 @@
+"""The settings of a server: where they come from, which win, and what they may be.
+
+A TOML file, overridden by `VOXGATE_*` variables, overridden by flags. An unknown name or a value out of range is
+refused at start-up, by name. The fields of `Config` are the only list of settings: all else follows it.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+PREFIX = "VOXGATE_"
+
+Count = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(gt=0)]
+
+
+class ConfigError(ValueError):
+    """A setting is unknown or out of range; the message names it and what is valid."""
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every setting of `voxgate serve`."""
+
+    host: Annotated[str, Meta(description="address to listen on")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535, description="port to listen on; 0 takes a free one")] = 8080
+    workers: Annotated[int, Meta(ge=0, description="engine worker processes; 0: one per core")] = 0
+    keys: Annotated[tuple[str, ...], Meta(description="keys that clients must have one of; none: open to all")] = ()
+    origins: Annotated[
+        tuple[str, ...], Meta(description="origins of pages that may connect besides our own; * for any")
+    ] = ()
+    max_connections: Annotated[Count, Meta(description="connections at once")] = 4096
+    max_contexts: Annotated[Count, Meta(description="live contexts of one connection")] = 128
+    max_utterances: Annotated[Count, Meta(description="utterances spoken at once, all connections together")] = 400
+    max_queued_segments: Annotated[Count, Meta(description="segments that may wait for an engine")] = 4000
+    max_message_bytes: Annotated[int, Meta(ge=256, description="size of one client message")] = 131_072
+    max_pending_chars: Annotated[Count, Meta(description="text of a context received and not yet spoken")] = 20_000
+    max_context_chars: Annotated[Count, Meta(description="text of a context in all its life")] = 500_000
+    max_messages_per_second: Annotated[float, Meta(ge=1, description="messages of one connection")] = 2000.0
+    stall_s: Annotated[Seconds, Meta(description="a reader that takes nothing for so long is closed")] = 30.0
+    context_idle_s: Annotated[Seconds, Meta(description="a context without anything to do is ended after this")] = 600.0
+    drain_s: Annotated[float, Meta(ge=0, description="how long a shutdown lets speech finish")] = 15.0
+    log_level: Annotated[
+        str, Meta(pattern="^(debug|info|warning|error)$", description="debug, info, warning or error")
+    ] = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings, and for each where its value came from."""
+
+    config: Config
+    sources: dict[str, str]
+
+
+def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any]) -> Loaded:
+    """`flags` hold only what was given. Raises `ConfigError`."""
+    values: dict[str, Any] = {}
+    sources = dict.fromkeys(Config.__struct_fields__, "default")
+    for source, layer in (
+        (str(file), _from_file(file)),
+        ("environment", _from_environment(environment)),
+        ("flag", flags),
+    ):
+        for name, value in layer.items():
+            if name not in sources:
+                raise ConfigError(f"{source}: no setting {name!r}; there are: {', '.join(sorted(sources))}")
+            values[name] = _convert(source, name, value)
+            sources[name] = source
+    return Loaded(Config(**values), sources)
+
+
+def settings() -> tuple[msgspec.inspect.Field, ...]:
+    """Every setting with its type, its default and what it is for."""
+    described = msgspec.inspect.type_info(Config)
+    assert isinstance(described, msgspec.inspect.StructType)
+    return described.fields
+
+
+def describe(loaded: Loaded) -> str:
+    """The settings as TOML, each with where it came from; keys are not shown."""
+    lines: list[str] = []
+    for name in Config.__struct_fields__:
+        value = getattr(loaded.config, name)
+        if name == "keys":
+            value = ["…" for _ in value]
+        shown = msgspec.json.encode(value).decode()
+        lines.append(f"{name} = {shown}  # {loaded.sources[name]}")
+    return "\n".join(lines)
+
+
+def default_file() -> Path | None:
+    """`voxgate.toml` of the working directory, if there is one."""
+    file = Path("voxgate.toml")
+    return file if file.is_file() else None
+
+
+def _from_file(file: Path | None) -> dict[str, Any]:
+    if file is None:
+        return {}
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise ConfigError(f"{file}: {problem.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise ConfigError(f"{file}: {problem}") from None
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    names = {PREFIX + name.upper(): name for name in Config.__struct_fields__}
+    # VOXGATE_URL and VOXGATE_KEY belong to the client commands; anything else with our prefix is a misspelt setting.
+    foreign = {"VOXGATE_CONFIG", "VOXGATE_URL", "VOXGATE_KEY"}
+    found: dict[str, Any] = {}
+    for variable, value in environment.items():
+        if variable in names:
+            found[names[variable]] = value
+        elif variable.startswith(PREFIX) and variable not in foreign:
+            raise ConfigError(f"environment: no setting {variable}; there are: {', '.join(sorted(names))}")
+    return found
+
+
+def _convert(source: str, name: str, value: Any) -> Any:
+    field = next(field for field in msgspec.structs.fields(Config) if field.name == name)
+    if isinstance(value, str) and field.default == ():
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    try:
+        return msgspec.convert(value, field.type, strict=not isinstance(value, str))
+    except msgspec.ValidationError as problem:
+        raise ConfigError(f"{source}: {name} = {value!r}: {problem}") from None

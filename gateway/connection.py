@@ -1,0 +1,222 @@
+"""One WebSocket around one session: reads into it, writes out of it, keeps its one timer.
+
+Decides nothing of the protocol. A reader that stopped reading is seen by the bytes it has not acknowledged
+(protocol.py), because buffers hide it everywhere else for minutes.
+"""
+
+import asyncio
+import itertools
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..admission.controller import Controller, Permit, Refusal
+from ..codecs.packetizer import Format
+from ..synth.engine import Voice
+from ..synth.segment import Segment, Style
+from ..synth.synthesizer import Synthesizer
+from . import errors
+from .context import NEVER, Failure
+from .encoding import Encoders, EncoderTrack
+from .protocol import SocketProtocol
+from .session import Defaults, Limits, Session
+
+logger = logging.getLogger("voxgate.connection")
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+UNACKNOWLEDGED_FLOOR_BYTES = 32_768  # what a socket may hold back before its reader is called slow
+UNACKNOWLEDGED_S = 2.0  # … plus the lead and this much audio
+RETRY_S = 0.1  # how soon a blocked socket is looked at again
+
+clock = time.monotonic
+_ids = itertools.count(1)
+
+
+class House:
+    """What all connections share: where speech comes from, who encodes it, who may have any."""
+
+    def __init__(self, synthesizer: Synthesizer, encoders: Encoders, controller: Controller) -> None:
+        self.synthesizer = synthesizer
+        self.encoders = encoders
+        self.controller = controller
+        self.connections: set[Connection] = set()
+
+
+class Connection:
+    """Serves one accepted socket until it closes; implements the session's `Stage` over the house's parts."""
+
+    def __init__(
+        self, house: House, limits: Limits, defaults: Defaults, receive: Receive, send: Send, socket: SocketProtocol
+    ) -> None:
+        self._house = house
+        self._receive = receive
+        self._send = send
+        self._socket = socket
+        self._limits = limits
+        self._changed = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._emptied = asyncio.Event()
+        self._close_code: int | None = None
+        self.session = Session(self, limits, defaults, clock())
+
+    # --- the socket ------------------------------------------------------------------------------------------------
+
+    async def serve(self) -> None:
+        """Returns when the socket is closed, by whomever; nothing of it is left running."""
+        self._house.connections.add(self)
+        writer = asyncio.create_task(self._write())
+        try:
+            await self._read()
+        finally:
+            self._house.connections.discard(self)
+            self.session.close(clock())
+            writer.cancel()
+            if self._timer is not None:
+                self._timer.cancel()
+            await asyncio.gather(writer, return_exceptions=True)
+
+    async def _read(self) -> None:
+        while True:
+            message = await self._receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            if (text := message.get("text")) is not None:
+                self.session.receive(text, clock())
+            else:
+                self.session.receive_binary()
+            self._changed.set()
+            while self.session.congested and self._close_code is None:
+                self._emptied.clear()
+                await self._emptied.wait()
+
+    async def _write(self) -> None:
+        try:
+            while self._close_code is None:
+                await self._write_once()
+            self._socket.force_close(self._close_code)
+        except OSError:
+            pass  # the peer is gone; the reader learns it too
+        except Exception:
+            logger.exception("a connection failed")
+            self._socket.force_close(errors.CLOSE_INTERNAL)
+
+    async def _write_once(self) -> None:
+        now = clock()
+        blocked = self._blocked()
+        messages = [] if blocked else self.session.poll(now)
+        self._emptied.set()
+        if messages:
+            await self._send_all(messages)
+        if self.session.slow_reader or (blocked and self.session.overdue(now)):
+            self.close(errors.CLOSE_SLOW_READER)
+        elif self.session.abusive:
+            self.close(errors.CLOSE_POLICY)
+        if self._close_code is not None or messages:
+            return
+        await self._wait(now + RETRY_S if blocked else self.session.wake_at(now))
+
+    async def _send_all(self, messages: list[str | bytes]) -> None:
+        """A peer that takes nothing blocks here; when the stall limit has passed, it is closed."""
+        cut = asyncio.get_running_loop().call_later(
+            self._limits.stall_s, self._socket.force_close, errors.CLOSE_SLOW_READER
+        )
+        try:
+            for message in messages:
+                if isinstance(message, str):
+                    await self._send({"type": "websocket.send", "text": message})
+                else:
+                    await self._send({"type": "websocket.send", "bytes": message})
+        finally:
+            cut.cancel()
+
+    async def _wait(self, until: float) -> None:
+        """Sleeps until something changes or `until` comes."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if until != NEVER and not self._changed.is_set():
+            delay = max(0.0, until - clock())
+            self._timer = asyncio.get_running_loop().call_later(delay, self._changed.set)
+        await self._changed.wait()
+        self._changed.clear()
+
+    def _blocked(self) -> bool:
+        """Whether more bytes wait in this machine for the peer than its lead explains."""
+        unacknowledged = self._socket.unacknowledged_bytes()
+        if unacknowledged <= UNACKNOWLEDGED_FLOOR_BYTES:
+            return False
+        allowed = self.session.audio_bytes_per_second * (self.session.longest_lead_s + UNACKNOWLEDGED_S)
+        return unacknowledged > UNACKNOWLEDGED_FLOOR_BYTES + allowed
+
+    def close(self, code: int) -> None:
+        """Closes the socket once what is being written has gone out."""
+        if self._close_code is None:
+            self._close_code = code
+            self._changed.set()
+            self._emptied.set()
+
+    # --- shutdown --------------------------------------------------------------------------------------------------
+
+    def drain(self) -> None:
+        """Opens nothing new; an idle connection closes at once, a busy one when its contexts have ended."""
+        self.session.draining = True
+        if not self.session.live:
+            self.close(errors.CLOSE_GOING_AWAY)
+
+    def end(self) -> None:
+        """The deadline of a shutdown: what is live ends with an error."""
+        self.session.end_all(Failure("overloaded", "the server is shutting down", 5.0), clock())
+        self._changed.set()
+
+    # --- the stage -------------------------------------------------------------------------------------------------
+
+    @property
+    def voices(self) -> tuple[Voice, ...]:
+        return self._house.synthesizer.voices
+
+    def new_id(self) -> int:
+        return next(_ids)
+
+    def admit(self, *, newcomer: bool) -> Permit | Refusal:
+        return self._house.controller.admit(backlog=self._house.synthesizer.backlog, newcomer=newcomer)
+
+    def track(self, key: int, form: Format, source_rate: int) -> EncoderTrack:
+        def answer(packets: list[Any], length: int | None) -> None:
+            self.session.encoded(key, packets, length, clock())
+            self._changed.set()
+
+        return self._house.encoders.track(form, source_rate, answer)
+
+    def open(self, utterance: int, style: Style) -> None:
+        self._house.synthesizer.open(utterance, style, self)
+
+    def speak(self, utterance: int, segment: Segment) -> None:
+        self._house.synthesizer.speak(utterance, segment)
+
+    def cover(self, utterance: int, until: float) -> None:
+        self._house.synthesizer.cover(utterance, until)
+
+    def hold(self, utterance: int) -> None:
+        self._house.synthesizer.hold(utterance)
+
+    def release(self, utterance: int) -> None:
+        self._house.synthesizer.release(utterance)
+
+    def close_utterance(self, utterance: int) -> None:
+        self._house.synthesizer.close_utterance(utterance)
+
+    # --- the synthesizer's listener --------------------------------------------------------------------------------
+
+    def on_audio(self, utterance: int, segment: Segment, pcm: NDArray[np.int16]) -> None:
+        self.session.audio(utterance, segment, pcm, clock())
+        self._changed.set()
+
+    def on_failed(self, utterance: int, message: str) -> None:
+        self.session.failed(utterance, message, clock())
+        self._changed.set()

@@ -1,0 +1,361 @@
+"""One stream of text becoming one stream of audio: segments out to the stage, packets back, messages onto the wire.
+
+Pure: instants come in as `now`, work goes out through the stage (stage.py). Knows nothing of other contexts and nothing
+of which message is allowed when (life.py, session.py).
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..admission.controller import Outcome, Permit, Refusal
+from ..codecs.packetizer import Format, Packet, pack_audio
+from ..synth.engine import Voice
+from ..synth.segment import Segment, Style
+from ..synth.text.segmenter import Segmenter
+from . import wire
+from .life import TABLE, Event, State
+from .pacer import Pacer
+from .stage import Stage
+from .timeline import Timeline
+
+IDLE_FLUSH_S = 0.3  # quiet after which text without a terminator is spoken up to its last word
+IDLE_FLUSH_LEAD_S = 0.3  # … while the listener has less than this in hand
+FIRST_PUSH_S = 0.06  # the first audio of an utterance is encoded in a bite, so that its packets leave before the rest
+HIGH_MARK_S = 8.0  # audio generated and not taken, at which generation is held: a segment over the usual lead
+LOW_MARK_S = 4.0
+USUAL_LEAD_S = 2.0  # the lead synthesis aims at is meant for a listener who asked for this much
+MESSAGE_BYTES = 16_384  # an audio message is closed when it holds this much
+POLL_BYTES = 65_536  # what one poll hands to the socket, so that a cancel never queues behind more
+
+NEVER = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a context was started with, defaults filled in."""
+
+    voice: Voice
+    style: Style
+    form: Format
+    lead_s: float
+    timestamps: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a context ends in an error."""
+
+    code: str
+    message: str
+    retry_after: float | None = None
+
+
+class Context:
+    """A live context, or the memory of one that ended (`close` lets go of all but the record of what was said)."""
+
+    def __init__(self, name: str, stream: int, settings: Settings, stage: Stage, now: float) -> None:
+        self.name = name
+        self.stream = stream
+        self.settings = settings
+        self.state = State.OPEN
+        self.key = stage.new_id()
+        self.utterance: int | None = None
+        self.failure: Failure | None = None
+        self.text: list[str] = []
+        self.text_length = 0
+        self.ended_at = NEVER
+        self.active_at = now
+        self.progress_at = now
+        self.pacer = Pacer(settings.lead_s)
+        self.sent_samples = 0
+        self.bytes_sent = 0
+        self._stage = stage
+        self._segmenter = Segmenter(settings.voice.scripts)
+        self._timeline = Timeline(settings.voice.sample_rate)
+        self._track = stage.track(self.key, settings.form, settings.voice.sample_rate)
+        self._permit: Permit | None = None
+        self._started = False
+        self._finishing = False
+        self._held = False
+        self._spoken = 0  # segments handed to the stage
+        self._encoded = 0  # of those, encoded whole
+        self._pushes: deque[bool] = deque()  # pushes in the encoder; True: the last of its segment
+        self._asked: deque[float] = deque()  # when each segment not yet spoken was handed over
+        self._owed: deque[tuple[float, float]] = deque()  # (handed over at, ends at second) of those not sent whole
+        self._marks: deque[tuple[int, wire.ServerMessage]] = deque()  # messages that follow the n-th segment
+        self._queue: deque[Packet | wire.ServerMessage] = deque()
+        self._queued_samples = 0
+        self._sequence = 0
+        self._dropped = False
+        self._idle_at = NEVER
+        self._played: int | None = None  # what the listener last reported
+        self._heard: int | None = None  # fixed when the context is cancelled
+
+    @property
+    def pending_chars(self) -> int:
+        """Code points received and not yet spoken."""
+        return self.text_length - self._timeline.text_end
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is something to send that has not been sent."""
+        return bool(self._queue)
+
+    # --- text in ---------------------------------------------------------------------------------------------------
+
+    def feed(self, text: str, now: float) -> list[wire.ServerMessage]:
+        """More text; returns the messages it caused at once (started, warnings)."""
+        self.active_at = now
+        self.text.append(text)
+        self.text_length += len(text)
+        self._idle_at = now + IDLE_FLUSH_S
+        return self._speak(self._segmenter.push(text), now)
+
+    def flush(self, now: float) -> list[wire.ServerMessage]:
+        """Speak what is buffered, and say `flushed` behind its audio."""
+        self.active_at = now
+        told = self._speak(self._segmenter.flush(), now)
+        self._mark(wire.Flushed(self.name))
+        return told
+
+    def end(self, now: float) -> list[wire.ServerMessage]:
+        """Speak what is buffered; the context is done when that is sent."""
+        self.active_at = now
+        told = self._speak(self._segmenter.end(), now)
+        if self._spoken == 0 and self.failure is None:
+            if self._dropped:
+                self.failure = Failure("unsupported_text", "nothing of the text is in a script this voice can speak")
+            else:
+                told += self._say_started()
+        self._finish_if_spoken()
+        return told
+
+    def _speak(self, segments: list[Segment], now: float) -> list[wire.ServerMessage]:
+        told: list[wire.ServerMessage] = []
+        for span in self._segmenter.take_dropped():
+            self._dropped = True
+            told.append(
+                wire.Warning(self.name, "unsupported_text", span, f"{self.settings.voice.id} cannot speak this script")
+            )
+        for segment in segments:
+            if self.utterance is None:
+                match self._stage.admit(newcomer=not self._started):
+                    case Refusal() as refusal:
+                        self.failure = Failure("overloaded", refusal.message, refusal.retry_after)
+                        return told
+                    case Permit() as permit:
+                        self._begin(permit)
+                        told += self._say_started()
+            assert self.utterance is not None
+            self._spoken += 1
+            self._asked.append(now)
+            self._stage.speak(self.utterance, segment)
+        return told
+
+    def _begin(self, permit: Permit) -> None:
+        self._permit = permit
+        self.utterance = self._stage.new_id()
+        self._stage.open(self.utterance, self.settings.style)
+
+    def _say_started(self) -> list[wire.ServerMessage]:
+        if self._started:
+            return []
+        self._started = True
+        voice, form = self.settings.voice, self.settings.form
+        return [
+            wire.Started(
+                context=self.name,
+                stream=self.stream,
+                voice=voice.id,
+                tier=voice.tier,
+                codec=form.codec,
+                sample_rate=form.sample_rate,
+                channels=form.channels,
+                frame_samples=form.frame_samples,
+                pre_skip=form.pre_skip,
+            )
+        ]
+
+    # --- audio back ------------------------------------------------------------------------------------------------
+
+    def audio(self, segment: Segment, pcm: NDArray[np.int16], now: float) -> None:
+        """The PCM of one segment, whole, at the voice's rate."""
+        words = self._timeline.append(segment, pcm)
+        self._owed.append((self._asked.popleft(), self._timeline.seconds))
+        if self.settings.timestamps and words:
+            listed = tuple((word.text, word.start, word.end, word.offset) for word in words)
+            self._queue.append(wire.Words(self.name, listed, estimated=True))
+        bite = int(FIRST_PUSH_S * self.settings.voice.sample_rate)
+        if self.pacer.lead(now) <= 0 and not self._queued_samples and len(pcm) > bite:
+            self._push(pcm[:bite], last=False)
+            pcm = pcm[bite:]
+        self._push(pcm, last=True)
+
+    def encoded(self, packets: list[Packet], length: int | None, now: float) -> None:
+        """The packets of one push; or, with the exact `length` of the context in samples, the last of all."""
+        if not self._queue:
+            self.progress_at = now
+        for packet in packets:
+            self._queue.append(packet)
+            self._queued_samples += packet.end - packet.start
+        if length is not None:
+            self._queue.append(wire.Done(self.name, length))
+        elif self._pushes.popleft():
+            self._encoded += 1
+            while self._marks and self._marks[0][0] <= self._encoded:
+                self._queue.append(self._marks.popleft()[1])
+            self._finish_if_spoken()
+        self._cover(now)
+
+    def _push(self, pcm: NDArray[np.int16], *, last: bool) -> None:
+        self._pushes.append(last)
+        self._track.push(pcm)
+
+    def _mark(self, message: wire.ServerMessage) -> None:
+        if self._encoded == self._spoken:
+            self._queue.append(message)
+        else:
+            self._marks.append((self._spoken, message))
+
+    def _finish_if_spoken(self) -> None:
+        if self.state is State.ENDING and self._encoded == self._spoken and not self._finishing and not self.failure:
+            self._finishing = True
+            self._track.finish()
+
+    def _cover(self, now: float) -> None:
+        """Tells synthesis how long the listener is served; one who asked for a longer lead counts as served less."""
+        if self.utterance is None:
+            return
+        until = max(self.pacer.until, now) + self._queued_s
+        self._stage.cover(self.utterance, until - max(0.0, self.settings.lead_s - USUAL_LEAD_S))
+        if not self._held and self._queued_s > HIGH_MARK_S:
+            self._held = True
+            self._stage.hold(self.utterance)
+
+    @property
+    def _queued_s(self) -> float:
+        return self._queued_samples / self.settings.form.sample_rate
+
+    # --- messages out ----------------------------------------------------------------------------------------------
+
+    def poll(self, now: float, out: list[str | bytes]) -> None:
+        """Appends what may go onto the wire now, about `POLL_BYTES` of audio at most."""
+        if not self._queue:
+            self._idle_flush(now, out)
+            return
+        rate = self.settings.form.sample_rate
+        batch: list[Packet] = []
+        batch_bytes = total_bytes = 0
+        while self._queue and total_bytes < POLL_BYTES:
+            item = self._queue[0]
+            if isinstance(item, Packet):
+                duration = (item.end - item.start) / rate
+                if not self.pacer.may_send(now, duration):
+                    break
+                self.pacer.sent(now, duration, self._owed_since())
+                batch.append(item)
+                batch_bytes += len(item.payload)
+                total_bytes += len(item.payload)
+            if batch and (batch_bytes >= MESSAGE_BYTES or not isinstance(item, Packet)):
+                out.append(self._audio_message(batch))
+                batch, batch_bytes = [], 0
+            if not isinstance(item, Packet):
+                out.append(wire.serialize(item))
+                if isinstance(item, wire.Done):
+                    self.state = TABLE[self.state, Event.SENT].state
+            self._queue.popleft()
+            self.progress_at = now
+        if batch:
+            out.append(self._audio_message(batch))
+        self._settle(now)
+
+    def wake_at(self, now: float) -> float:
+        """The next instant at which `poll` may have something to do that no call announces."""
+        if self._queue:
+            item = self._queue[0]
+            if not isinstance(item, Packet):
+                return now
+            duration = (item.end - item.start) / self.settings.form.sample_rate
+            return now if self.pacer.may_send(now, duration) else self.pacer.opens_at(duration)
+        if self.state is State.OPEN and self._segmenter.pending and self._encoded == self._spoken:
+            return max(self._idle_at, self.pacer.until - IDLE_FLUSH_LEAD_S)
+        return NEVER
+
+    def _audio_message(self, packets: list[Packet]) -> bytes:
+        header = wire.audio_header(
+            first=self._sequence == 0, stream=self.stream, sequence=self._sequence, start=packets[0].start
+        )
+        message = header + pack_audio(self.settings.form, packets)
+        self._sequence += 1
+        samples = packets[-1].end - packets[0].start
+        self._queued_samples -= samples
+        self.sent_samples = packets[-1].end
+        self.bytes_sent += len(message)
+        return message
+
+    def _owed_since(self) -> float:
+        while len(self._owed) > 1 and self._owed[0][1] <= self.pacer.sent_s:
+            self._owed.popleft()
+        return self._owed[0][0] if self._owed else NEVER
+
+    def _settle(self, now: float) -> None:
+        """After sending: lets generation go on, and ends the utterance when all of it has gone out."""
+        if self.utterance is None:
+            return
+        if self._held and self._queued_s < LOW_MARK_S:
+            self._held = False
+            self._stage.release(self.utterance)
+        if self.state is State.CLOSED or (not self._queue and self._encoded == self._spoken):
+            self._end_utterance(Outcome.SERVED)
+
+    def _idle_flush(self, now: float, out: list[str | bytes]) -> None:
+        due = self.state is State.OPEN and now >= self._idle_at and self._encoded == self._spoken
+        if due and self.pacer.lead(now) < IDLE_FLUSH_LEAD_S:
+            self._idle_at = NEVER
+            out += [wire.serialize(message) for message in self._speak(self._segmenter.idle(), now)]
+
+    def _end_utterance(self, outcome: Outcome) -> None:
+        if self.utterance is None or self._permit is None:
+            return
+        self._stage.close_utterance(self.utterance)
+        self._permit.release(outcome)
+        self.utterance = self._permit = None
+        self._held = False
+
+    # --- the end ---------------------------------------------------------------------------------------------------
+
+    def report(self, samples: int, now: float) -> None:
+        """The listener says how much of the context it has heard."""
+        self._played = min(samples, self.sent_samples)
+        self.active_at = now
+        if self.state is not State.CLOSED:
+            self.pacer.played(now, self._played / self.settings.form.sample_rate)
+
+    def close(self, now: float, outcome: Outcome) -> None:
+        """Stops and lets go of everything but the record that `heard` and `heard_text` read."""
+        self.ended_at = now
+        if outcome is not Outcome.SERVED:
+            self._heard = self.heard(now)
+        self.state = State.CLOSED
+        self._end_utterance(outcome)
+        self._track.close()
+        self._queue.clear()
+        self._marks.clear()
+        self._queued_samples = 0
+
+    def heard(self, now: float) -> int:
+        """Samples the listener has heard: what it last reported, else the play-out clock; never more than was sent."""
+        if self._played is not None:
+            return self._played
+        if self._heard is not None:
+            return self._heard
+        return min(self.sent_samples, int(self.pacer.heard_s(now) * self.settings.form.sample_rate + 0.5))
+
+    def cancelled(self, now: float) -> wire.Cancelled:
+        """What the client is told of a context that was cut short."""
+        heard = self.heard(now)
+        offset = self._timeline.text_offset_at(heard / self.settings.form.sample_rate)
+        return wire.Cancelled(self.name, sent=self.sent_samples, heard=heard, text="".join(self.text)[:offset])

@@ -1,0 +1,114 @@
+"""uvicorn, run the way a voice stream needs it: its own listener, its own drain.
+
+uvicorn on its own answers a SIGTERM by cutting every socket within 0.1 s; here what is being spoken is finished first,
+up to a deadline.
+"""
+
+import asyncio
+import logging
+import signal
+import socket
+import sys
+import time
+from types import FrameType
+
+import uvicorn
+
+from .app import App
+from .config import Config
+from .protocol import SocketProtocol
+
+logger = logging.getLogger("voxgate")
+
+SEND_BUFFER_BYTES = 65_536  # with the default the kernel swallows minutes of Opus before a slow reader is noticed
+BACKLOG = 1024
+POLL_S = 0.05
+
+
+class Server(uvicorn.Server):
+    """Drains before it shuts down. A second signal ends the drain."""
+
+    def __init__(self, config: uvicorn.Config, app: App) -> None:
+        super().__init__(config)
+        self._app = app
+        self._signals = 0
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._signals += 1
+        if self._signals > 1:
+            self.force_exit = True
+        self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        await self._drain()
+        self._app.end()
+        await asyncio.sleep(POLL_S)  # one turn for the errors to be written before uvicorn closes the sockets
+        await super().shutdown(sockets)
+
+    async def _drain(self) -> None:
+        self._app.drain()
+        deadline = time.monotonic() + self._app.config.drain_s
+        if self._app.connections:
+            logger.info("draining %d connections", len(self._app.connections))
+        while self._app.connections and time.monotonic() < deadline and not self.force_exit:
+            self._app.drain()  # connections that have fallen idle close
+            await asyncio.sleep(POLL_S)
+
+
+def serve(config: Config) -> int:
+    """Runs until a signal; the exit status."""
+    try:
+        listener = _listen(config.host, config.port)
+    except OSError as problem:
+        print(f"voxgate: cannot listen on {config.host}:{config.port}: {problem.strerror}", file=sys.stderr)
+        return 1
+    _log_to_stderr(config.log_level)
+    app = App(config)
+    server = Server(
+        uvicorn.Config(
+            app,
+            loop="uvloop",
+            http="httptools",
+            ws=SocketProtocol,
+            ws_max_size=config.max_message_bytes,
+            ws_ping_interval=None,  # a page in the background or a paused bot answers no ping, and is no less a client
+            ws_per_message_deflate=False,
+            lifespan="on",
+            access_log=False,  # its lines show the query string
+            log_config=None,
+            server_header=False,
+            timeout_graceful_shutdown=5,
+        ),
+        app,
+    )
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    print(f"voxgate listening on http://{shown}:{port}", flush=True)
+    server.run(sockets=[listener])
+    return 0
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _log_to_stderr(level: str) -> None:
+    logging.basicConfig(
+        level=level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s", stream=sys.stderr
+    )
+    # uvicorn logs each handshake with its query string, and an invalid UTF-8 message with a traceback.
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)

@@ -1,0 +1,76 @@
+"""The seams of a session: what it asks of synthesis, encoding and admission, and nothing else of them.
+
+The connection (connection.py) implements them over the real parts; tests over scripted ones. Every call returns at
+once. What comes back comes through the session's own methods: `audio`, `failed`, `encoded`.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..admission.controller import Permit, Refusal
+from ..codecs.packetizer import Format
+from ..synth.engine import Voice
+from ..synth.segment import Segment, Style
+
+
+class Track(Protocol):
+    """The encoder of one context: PCM in, packets back in order through `Session.encoded`."""
+
+    def push(self, pcm: NDArray[np.int16]) -> None:
+        """Encode more; answered by one `encoded`."""
+        ...
+
+    def finish(self) -> None:
+        """Pad and drain; answered by one `encoded` that states the length."""
+        ...
+
+    def close(self) -> None:
+        """Forget the rest: nothing more is answered."""
+        ...
+
+
+class Stage(Protocol):
+    """Where a session's utterances are spoken."""
+
+    @property
+    def voices(self) -> tuple[Voice, ...]:
+        """What can speak, the default first."""
+        ...
+
+    def new_id(self) -> int:
+        """A number never used before in this process, for an utterance or a track."""
+        ...
+
+    def admit(self, *, newcomer: bool) -> Permit | Refusal:
+        """Leave to speak one utterance."""
+        ...
+
+    def track(self, key: int, form: Format, source_rate: int) -> Track:
+        """An encoder whose packets come back under `key`."""
+        ...
+
+    def open(self, utterance: int, style: Style) -> None:
+        """Begin an utterance; from here its audio or its failure comes back."""
+        ...
+
+    def speak(self, utterance: int, segment: Segment) -> None:
+        """One more segment, spoken after those before."""
+        ...
+
+    def cover(self, utterance: int, until: float) -> None:
+        """The listener has audio up to this instant, what is generated and not yet sent included."""
+        ...
+
+    def hold(self, utterance: int) -> None:
+        """Do not generate: nobody takes what is there."""
+        ...
+
+    def release(self, utterance: int) -> None:
+        """Generate again."""
+        ...
+
+    def close_utterance(self, utterance: int) -> None:
+        """Finished or cancelled: pending segments are dropped, output in flight is thrown away."""
+        ...

@@ -1,0 +1,142 @@
+"""Decides which utterance's next segment runs: whoever is nearest to silence.
+
+Owns the order and nothing else: instants are passed in, segments are taken by the caller and their results come back as
+`done`. Knows no workers, engines, audio or sockets.
+
+    no audio yet        in the order their first segments came
+    then least lead     the earliest instant at which the listener runs dry
+    lead >= target      not run at all: the core goes to whoever needs it
+
+Nobody starves: a stream's instant stands still while it waits, so every other stream that is served moves behind it.
+First segments go before all of them; admission bounds how many there are.
+"""
+
+import heapq
+import math
+from collections import deque
+from dataclasses import dataclass, field
+
+from .segment import Segment
+
+_Entry = tuple[float, int, int]  # (when the listener runs dry, order of arrival, utterance)
+
+
+@dataclass(slots=True)
+class _Utterance:
+    order: int  # of adding, then of its first segment
+    waiting: deque[Segment] = field(default_factory=deque)
+    covered_until: float = -math.inf
+    held: bool = False
+    in_flight: bool = False
+    entry: _Entry | None = None  # its only valid entry in the heap; all others are leftovers
+
+
+class Scheduler:
+    """Every method is O(log utterances), amortized. Unknown and cancelled utterances are ignored, but for `push`."""
+
+    def __init__(self, target_lead_s: float) -> None:
+        """`target_lead_s`: a stream whose listener has this many seconds in hand is left alone."""
+        self._target_lead_s = target_lead_s
+        self._utterances: dict[int, _Utterance] = {}
+        self._heap: list[_Entry] = []
+        self._arrivals = 0
+        self._backlog = 0
+
+    @property
+    def backlog(self) -> int:
+        """Segments waiting, those of held utterances included."""
+        return self._backlog
+
+    def add(self, utterance: int, now: float) -> None:
+        """Open an utterance. `ValueError` if it is open already."""
+        if utterance in self._utterances:
+            raise ValueError(f"utterance {utterance} was added already")
+        self._utterances[utterance] = _Utterance(self._next_arrival())
+
+    def push(self, utterance: int, segment: Segment) -> None:
+        """Queue a segment. `KeyError` for an utterance that is not open."""
+        state = self._utterances[utterance]
+        if not state.waiting and state.covered_until == -math.inf:
+            state.order = self._next_arrival()
+        state.waiting.append(segment)
+        self._backlog += 1
+        self._enter(utterance, state)
+
+    def cover(self, utterance: int, until: float) -> None:
+        """The listener has audio, sent or generated, up to the instant `until`."""
+        if state := self._utterances.get(utterance):
+            state.covered_until = until
+            self._enter(utterance, state)
+
+    def hold(self, utterance: int) -> None:
+        """Skip the utterance until `release`."""
+        if state := self._utterances.get(utterance):
+            state.held = True
+            state.entry = None
+
+    def release(self, utterance: int) -> None:
+        if state := self._utterances.get(utterance):
+            state.held = False
+            self._enter(utterance, state)
+
+    def cancel(self, utterance: int) -> None:
+        """Forget the utterance: its waiting segments never run, and `done` for the one in flight is ignored."""
+        if state := self._utterances.pop(utterance, None):
+            self._backlog -= len(state.waiting)
+
+    def done(self, utterance: int) -> None:
+        """The segment in flight came back."""
+        if state := self._utterances.get(utterance):
+            state.in_flight = False
+            self._enter(utterance, state)
+
+    def next(self, now: float) -> tuple[int, Segment] | None:
+        """Take the segment to run at `now`, None if no utterance needs one."""
+        entry = self._first_entry()
+        if entry is None or self._runnable_at(entry) > now:
+            return None
+        heapq.heappop(self._heap)
+        utterance = entry[2]
+        state = self._utterances[utterance]
+        state.entry = None
+        state.in_flight = True
+        self._backlog -= 1
+        return utterance, state.waiting.popleft()
+
+    def wake_at(self, now: float) -> float | None:
+        """When `next` will have a segment if nothing else happens; None if it has one at `now` or none waits."""
+        entry = self._first_entry()
+        if entry is None or (wake_at := self._runnable_at(entry)) <= now:
+            return None
+        return wake_at
+
+    def _runnable_at(self, entry: _Entry) -> float:
+        # The instant *after* the lead equals the target, so that a timer set to it never finds nothing to run.
+        return math.nextafter(entry[0] - self._target_lead_s, math.inf)
+
+    def _first_entry(self) -> _Entry | None:
+        heap = self._heap
+        while heap:
+            entry = heap[0]
+            state = self._utterances.get(entry[2])
+            if state is not None and state.entry is entry:
+                return entry
+            heapq.heappop(heap)
+        return None
+
+    def _enter(self, utterance: int, state: _Utterance) -> None:
+        """Give the utterance its place in the heap, if it has something to run and may."""
+        if not state.waiting or state.in_flight or state.held:
+            state.entry = None
+            return
+        if state.entry is not None and state.entry[:2] == (state.covered_until, state.order):
+            return
+        state.entry = (state.covered_until, state.order, utterance)
+        heapq.heappush(self._heap, state.entry)
+        if len(self._heap) > 64 + 2 * len(self._utterances):  # leftovers of streams whose cover moved while they waited
+            self._heap = [entry for each in self._utterances.values() if (entry := each.entry) is not None]
+            heapq.heapify(self._heap)
+
+    def _next_arrival(self) -> int:
+        self._arrivals += 1
+        return self._arrivals

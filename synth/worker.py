@@ -1,0 +1,122 @@
+"""The engine worker process: takes one segment at a time from its socket, speaks it, sends the PCM back.
+
+Started by the pool as `python -m voxgate.synth.worker FD NICE`, FD being its end of a socket pair. One thread, blocking
+reads, no event loop. It ends when the gateway's end of the socket closes. Knows neither utterances nor schedules.
+"""
+
+import os
+
+# Before numpy is imported: one process per core, so a second thread only takes a core from another worker.
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
+import ctypes
+import gc
+import logging
+import signal
+import socket
+import sys
+import time
+
+from .engine import SegmentEngine
+from .messages import (
+    MAX_REQUEST_BYTES,
+    PREFIX,
+    BadMessage,
+    Failed,
+    Ready,
+    Reply,
+    Spoken,
+    Synthesize,
+    decode_request,
+    encode,
+    payload_length,
+)
+
+logger = logging.getLogger("voxgate.worker")
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+def main() -> int:
+    fd, nice = int(sys.argv[1]), int(sys.argv[2])
+    logging.basicConfig(format=f"%(levelname)s voxgate worker {os.getpid()}: %(message)s", level=logging.INFO)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole group; draining is the gateway's
+    _die_with_parent()
+    os.nice(nice)
+    with socket.socket(fileno=fd) as connection:
+        try:
+            from .engines.hibari import HibariEngine
+
+            engine = HibariEngine()
+            engine.warm()
+        except Exception as error:
+            logger.error("the engine cannot be started: %s", error)
+            return 1
+        gc.collect()
+        gc.freeze()  # lexicons are some 600,000 objects; collecting them takes longer than a short segment
+        return serve(connection, engine)
+
+
+def serve(connection: socket.socket, engine: SegmentEngine) -> int:
+    """Answer until the other end closes (0) or breaks the protocol (1)."""
+    try:
+        _send(connection, Ready(engine.info))
+        while (request := _receive(connection)) is not None:
+            _send(connection, answer(engine, request))
+    except BadMessage as error:
+        logger.error("the gateway broke the protocol, ending: %s", error)
+        return 1
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # the gateway went while we were speaking
+    return 0
+
+
+def answer(engine: SegmentEngine, request: Synthesize) -> Spoken | Failed:
+    """Speak one segment; whatever goes wrong with it is an answer, not the end of the worker."""
+    began_at = time.perf_counter()
+    try:
+        pcm = engine.synthesize(request.segment, request.style)
+    except ValueError as error:
+        return Failed(request.job, str(error))
+    except Exception as error:
+        logger.exception("job %d failed", request.job)
+        return Failed(request.job, f"{type(error).__name__}: {error}")
+    return Spoken(request.job, pcm.tobytes(), time.perf_counter() - began_at)
+
+
+def _receive(connection: socket.socket) -> Synthesize | None:
+    prefix = _read(connection, PREFIX.size)
+    if prefix is None:
+        return None
+    payload = _read(connection, payload_length(prefix, MAX_REQUEST_BYTES))
+    return None if payload is None else decode_request(payload)
+
+
+def _read(connection: socket.socket, length: int) -> bytearray | None:
+    """Exactly `length` bytes, None when the other end closes before."""
+    data = bytearray(length)
+    view = memoryview(data)
+    while view:
+        count = connection.recv_into(view)
+        if not count:
+            return None
+        view = view[count:]
+    return data
+
+
+def _send(connection: socket.socket, reply: Reply) -> None:
+    connection.sendall(encode(reply))
+
+
+def _die_with_parent() -> None:
+    """Be killed when the gateway is, even in the middle of a model call.
+
+    Linux; the signal follows the thread that started us, which is the gateway's main thread. Elsewhere the end of the
+    socket is what ends us, after the segment at hand.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

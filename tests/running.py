@@ -1,0 +1,50 @@
+"""A real server for a test: a process of its own on a free port, stopped at the end."""
+
+import re
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+READY_SECONDS = 60.0  # far more than warming takes, so that only a server that hangs runs into it
+
+
+@contextmanager
+def running_server(
+    *arguments: str, command: Sequence[str] = (sys.executable, "-m", "voxgate"), cwd: str | None = None
+) -> Iterator[str]:
+    """Runs `voxgate serve` until the block ends; gives `http://127.0.0.1:PORT` as soon as its voices are warm."""
+    serve = [*command, "serve", "--host", "127.0.0.1", "--port", "0", *arguments]
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True, cwd=cwd) as process:
+        try:
+            url = _announced(process)
+            _wait_ready(url, process)
+            yield url
+        finally:
+            process.terminate()
+
+
+def _announced(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if found := re.search(r"listening on (http://\S+)", line):
+            return found[1]
+    raise RuntimeError(f"the server ended with {process.wait()} before it listened")
+
+
+def _wait_ready(url: str, process: subprocess.Popen[str]) -> None:
+    give_up_at = time.monotonic() + READY_SECONDS
+    while time.monotonic() < give_up_at:
+        try:
+            with urllib.request.urlopen(f"{url}/health/ready", timeout=5):
+                return
+        except urllib.error.HTTPError as not_ready:
+            if not_ready.code != 503:
+                raise
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended with {process.returncode} while it was warming its voices")
+        time.sleep(0.05)  # there is nothing to wait on but the answer itself
+    raise TimeoutError(f"{url} was not ready within {READY_SECONDS:g} s")
