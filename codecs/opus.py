@@ -21,7 +21,7 @@ OPUS_RATES = (8000, 12000, 16000, 24000, 48000)  # Hz, what an encoder takes (RF
 OPUS_FRAME_MS = (2.5, 5, 10, 20, 40, 60, 80, 100, 120)  # one packet, opus_encode()
 
 _LONGEST_FRAME_MS = 120
-# Recommended by opus_encode(); a longer packet than a loss-free one of 120 ms at any bitrate we offer.
+# Recommended by opus_encode(). 120 ms at 80 kbit/s are 1200 bytes, and constrained VBR stays near.
 _MAX_PACKET_BYTES = 4000
 
 
@@ -49,9 +49,6 @@ class RateControl(IntEnum):
     CONSTRAINED_VBR = 2
 
 
-_BITRATES = {8000: 32000, 12000: 48000, 16000: 48000, 24000: 64000, 48000: 80000}  # bits per second by Hz
-
-
 @dataclass(frozen=True, slots=True)
 class OpusSettings:
     """How to encode. In-band error correction and discontinuous transmission stay off: the wire loses nothing."""
@@ -64,8 +61,9 @@ class OpusSettings:
 
 
 def shipped(rate: int) -> OpusSettings:
-    """What listeners get at `rate` Hz, chosen by measurement in docs/opus.md. It makes libopus encode CELT only."""
-    return OpusSettings(Application.AUDIO, complexity=1, bitrate=_BITRATES.get(rate, _BITRATES[48000]))
+    """What listeners get at `rate` Hz, chosen by measurement in docs/opus.md; libopus then uses CELT for all of it."""
+    bitrate = {8000: 32000, 12000: 48000, 16000: 48000, 24000: 64000}.get(rate, 80000)
+    return OpusSettings(Application.AUDIO, complexity=1, bitrate=bitrate)
 
 
 class OpusEncoder:

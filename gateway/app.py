@@ -25,7 +25,7 @@ from .config import Config
 from .connection import Connection, House
 from .encoding import Encoders
 from .handshake import Accepted, Doorkeeper, Rejection
-from .protocol import EXTENSION
+from .protocol import EXTENSION, SocketProtocol
 from .session import Limits
 
 logger = logging.getLogger("voxgate")
@@ -104,7 +104,7 @@ class App:
         answer = self._admit_socket(scope)
         match answer:
             case Rejection():
-                await _reject(answer, receive, send)
+                await _reject(answer, receive, send, scope["extensions"][EXTENSION])
             case (Accepted() as accepted, admission.Permit() as permit):
                 outcome = admission.Outcome.DROPPED
                 try:
@@ -181,8 +181,8 @@ class _Page(StaticFiles):
         return response
 
 
-async def _reject(rejection: Rejection, receive: Receive, send: Send) -> None:
-    """The HTTP answer; holds on until the disconnect, because uvicorn logs an error for one that returns before."""
+async def _reject(rejection: Rejection, receive: Receive, send: Send, socket: SocketProtocol) -> None:
+    """The HTTP answer; holds on until the socket is gone, because uvicorn logs an error for one that returns before."""
     headers = [(b"content-type", b"text/plain; charset=utf-8")]
     if rejection.retry_after is not None:
         headers.append((b"retry-after", str(max(1, round(rejection.retry_after))).encode()))
@@ -190,8 +190,8 @@ async def _reject(rejection: Rejection, receive: Receive, send: Send) -> None:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "websocket.http.response.start", "status": rejection.status, "headers": headers})
     await send({"type": "websocket.http.response.body", "body": rejection.message.encode()})
-    while (await receive())["type"] != "websocket.disconnect":
-        pass
+    while not socket.disconnected:
+        await receive()
 
 
 def _headers(scope: Scope) -> dict[str, str]:

@@ -69,6 +69,7 @@ def serve(config: Config) -> int:
     server = Server(
         uvicorn.Config(
             app,
+            interface="asgi3",
             loop="uvloop",
             http="httptools",
             ws=SocketProtocol,

@@ -54,14 +54,14 @@ class Timeline:
         return words
 
     def text_offset_at(self, seconds: float) -> int:
-        """How far into the text, in code points, a listener is who has heard `seconds`: whole words only."""
+        """How far into the text, in code points, a listener is who has heard `seconds`: words at least half heard."""
         offset = 0
         for span in self._spans:
             if span.end_s <= seconds + 1e-6:
                 offset = span.text_end
                 continue
             for word in span.words:
-                if word.start >= seconds:
+                if (word.start + word.end) / 2 > seconds:
                     break
                 offset = word.offset + len(word.text)
             break

@@ -86,6 +86,11 @@ class Synthesizer:
         return self._scheduler.backlog
 
     @property
+    def worker_pids(self) -> tuple[int, ...]:
+        """Processes of the workers that are warmed and alive: what they cost is the server's cost."""
+        return self._pool.pids
+
+    @property
     def restarts(self) -> int:
         """Workers that had to be replaced."""
         return self._pool.restarts

@@ -1,5 +1,6 @@
 """A real server for a test: a process of its own on a free port, stopped at the end."""
 
+import os
 import re
 import subprocess
 import sys
@@ -8,17 +9,22 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
 
 READY_SECONDS = 60.0  # far more than warming takes, so that only a server that hangs runs into it
 
 
 @contextmanager
 def running_server(
-    *arguments: str, command: Sequence[str] = (sys.executable, "-m", "voxgate"), cwd: str | None = None
+    *arguments: str,
+    command: Sequence[str] = (sys.executable, "-m", "voxgate"),
+    cwd: str | None = None,
+    stderr: IO[str] | None = None,
 ) -> Iterator[str]:
     """Runs `voxgate serve` until the block ends; gives `http://127.0.0.1:PORT` as soon as its voices are warm."""
     serve = [*command, "serve", "--host", "127.0.0.1", "--port", "0", *arguments]
-    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True, cwd=cwd) as process:
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=cwd) as process:
         try:
             url = _announced(process)
             _wait_ready(url, process)
@@ -48,3 +54,26 @@ def _wait_ready(url: str, process: subprocess.Popen[str]) -> None:
             raise RuntimeError(f"the server ended with {process.returncode} while it was warming its voices")
         time.sleep(0.05)  # there is nothing to wait on but the answer itself
     raise TimeoutError(f"{url} was not ready within {READY_SECONDS:g} s")
+
+
+def children_of(pid: int) -> list[int]:
+    """The worker processes of a server: its child processes, oldest first."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return sorted(map(int, found))
+
+
+def server_pid(url: str) -> int:
+    """The process that listens on the server's port."""
+    port = int(url.rpartition(":")[2])
+    inode = next(
+        line.split()[9]
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
+        if line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A"
+    )
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if any(os.readlink(fd) == f"socket:[{inode}]" for fd in (process / "fd").iterdir()):
+                return int(process.name)
+        except OSError:
+            continue
+    raise LookupError(url)

@@ -44,7 +44,7 @@ class Peer:
         return heard
 
 
-Script = Callable[[Peer], Awaitable[None]]
+Script = Callable[[Peer], Awaitable[object]]
 
 
 @asynccontextmanager

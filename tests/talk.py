@@ -4,13 +4,14 @@ import asyncio
 import json
 import struct
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 from voxgate.codecs.packetizer import Format, StreamDecoder
 
@@ -84,9 +85,16 @@ class Talk:
         while not self.of(context).audio:
             await self.receive()
 
+    async def until_closed(self) -> int | None:
+        """Receives until the server closes; the close code."""
+        with suppress(ConnectionClosed):
+            while True:
+                await self.receive()
+        return self.socket.close_code
+
     async def speak(self, context: str, text: str, **start: Any) -> Heard:
-        """A whole context, from start to done."""
-        await self.say("start", context, **start)
+        """A whole context, from start to done, as fast as it is generated."""
+        await self.say("start", context, **{"lead_ms": 30_000, **start})
         await self.say("text", context, text=text)
         await self.say("end", context)
         await self.until("done", context)

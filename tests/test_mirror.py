@@ -9,7 +9,8 @@ from tree import ROOT, has_code, mirrors, modules
 
 
 def mirror_of(module: Path) -> Path:
-    return module.parent / f"test_{module.name}"
+    named = module.parent if module.name == "__init__.py" else module  # of a package: gateway/cli -> test_cli.py
+    return named.parent / f"test_{named.stem}.py"
 
 
 def names(paths: set[Path]) -> list[str]:

@@ -113,8 +113,10 @@ function showBlocked(blocked) {
 }
 
 function showSettings() {
-  $("speed-value").textContent = `${Number($("speed").value).toFixed(2)} ×`;
-  $("pace-value").textContent = pace() === Infinity ? "all at once" : `${pace()} words/s`;
+  const speed = `${Number($("speed").value).toFixed(2)} ×`;
+  const written = pace() === Infinity ? "all at once" : `${pace()} words/s`;
+  $("speed-value").textContent = $("speed").ariaValueText = speed;
+  $("pace-value").textContent = $("pace").ariaValueText = written;
 }
 
 function show() {

@@ -39,7 +39,7 @@ def forty_words(names: Names) -> str:
     one, two, three = names.triple()
     return (
         f"When the {one} train from the {two} {three} arrives, please tell everyone on the platform that the doors "
-        "will open on the left side today and that the luggage has to be taken along until the last stop."
+        "will open on the left side today and that all the luggage has to be taken along until the very last stop."
     )
 
 

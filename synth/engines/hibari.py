@@ -97,30 +97,36 @@ class HibariEngine:
         if not SPEEDS[0] <= style.speed <= SPEEDS[1]:
             raise ValueError(f"speed {style.speed} is outside {SPEEDS[0]}-{SPEEDS[1]}")
         rng = np.random.default_rng((style.seed & 0xFFFF_FFFF_FFFF_FFFF, segment.index))
-        lead, tail = joins.LEAD[segment.before], joins.TAIL[segment.after]
+        speed, lead, tail = style.speed, joins.LEAD[segment.before], joins.TAIL[segment.after]
         sentences = self._phonemize(segment.text)
-        context = self._context(segment) if sentences else ""
-        parts: list[Signal] = []
-        for number, phonemes in enumerate(sentences):
-            kept = tail if number == len(sentences) - 1 else joins.ALL
-            if number:
-                parts.append(self._speak(phonemes, style.speed, joins.ALL, kept, rng))
-            elif context:
-                signal, lead = self._continue(context, phonemes, segment.before, style.speed, kept, rng)
-                parts.append(signal)
-            else:
-                parts.append(self._speak(phonemes, style.speed, lead, kept, rng))
-        if not parts:
+        if not sentences:
             return np.zeros(0, np.int16)
-        return joins.to_int16(joins.trim(np.concatenate(parts), dsp.SR, lead, tail, style.speed))
+        tails = [*[joins.ALL] * (len(sentences) - 1), tail]
+        if context := self._context(segment):
+            head, lead = self._continue(context, sentences[0], segment.before, speed, tails[0], rng)
+        else:
+            head = self._speak(sentences[0], speed, lead, tails[0], rng)
+        others = zip(sentences[1:], tails[1:], strict=True)
+        signal = np.concatenate([head, *(self._speak(each, speed, joins.ALL, kept, rng) for each, kept in others)])
+        return joins.to_int16(joins.trim(signal, dsp.SR, lead, tail, speed))
 
     # --- text ---------------------------------------------------------------------------------------------------
 
     def _phonemize(self, text: str) -> list[str]:
-        """Phoneme strings, one per sentence, none over `MAX_PHONEMES`."""
+        """Phoneme strings, one per sentence, none over `MAX_PHONEMES` and none that makes no sound."""
         plain = " ".join(text.translate(PLAIN).split())
-        strings = (self._g2p(sentence) for sentence in Hibari.split_sentences(plain))
-        return [piece for phonemes in strings for piece in _pieces(phonemes) if self._ids(piece)]
+        strings = (self._pronounce(sentence) for sentence in Hibari.split_sentences(plain))
+        return [piece for phonemes in strings for piece in _pieces(phonemes) if self._sounds(piece)]
+
+    def _pronounce(self, sentence: str) -> str:
+        """Phonemes; a word the G2P breaks on ("0th", a number of forty digits) is spelled out."""
+        try:
+            return self._g2p(sentence)
+        except (ValueError, IndexError):
+            words = sentence.split()
+            if len(words) > 1:
+                return " ".join(self._pronounce(word) for word in words)
+            return " ".join(self._g2p(character) for character in sentence)
 
     def _context(self, segment: Segment) -> str:
         """Phonemes of the last words before a continuation, empty when it is none."""
@@ -129,8 +135,11 @@ class HibariEngine:
         words = " ".join(segment.lead_in.split()[-CONTEXT_WORDS:])
         return " ".join(self._phonemize(words))
 
-    def _ids(self, phonemes: str) -> list[int]:
-        return [self._vocabulary[p] for p in phonemes if p in self._vocabulary]
+    def _sounds(self, phonemes: str) -> bool:
+        return any(p in self._vocabulary and p not in SILENT_PHONEMES for p in phonemes)
+
+    def _length(self, phonemes: str) -> int:
+        return sum(p in self._vocabulary for p in phonemes)
 
     # --- sound --------------------------------------------------------------------------------------------------
 
@@ -143,11 +152,11 @@ class HibariEngine:
     def _continue(
         self, context: str, phonemes: str, before: Boundary, speed: float, tail: Silence, rng: np.random.Generator
     ) -> tuple[Signal, Silence]:
-        """`phonemes` as they sound after `context`, from the pause between the two on, and what to keep of that pause."""
+        """`phonemes` as they sound after `context`, from the pause between them on; and what to keep of that pause."""
         frames = self._run(f"{context} {phonemes}", speed)
-        seam = int(frames.starts[len(self._ids(context)) + 1])
-        # Over the longest pause that is kept, the true length is of no interest.
-        begin = max(int(seam - ONSET_FRAMES / speed - joins.CLAUSE_PAUSE_S[1] / FRAME_S / speed - EDGE_FRAMES), 0)
+        seam = int(frames.starts[self._length(context) + 1])
+        horizon = ONSET_FRAMES + joins.CLAUSE_HORIZON_S / FRAME_S
+        begin = max(int(seam - horizon / speed - EDGE_FRAMES), 0)
         signal = frames.render(begin, frames.sound_end + frames.of(tail) + EDGE_FRAMES, rng)
         onset_from = seam - begin - ONSET_FRAMES / speed
         pause = joins.pause_within(signal, dsp.SR, int(onset_from * dsp.HOP), (seam - begin) * dsp.HOP)
@@ -156,12 +165,12 @@ class HibariEngine:
 
     def _run(self, phonemes: str, speed: float) -> _Frames:
         known = [p for p in phonemes if p in self._vocabulary]
-        ids = [0, *self._ids(phonemes), 0]
+        ids = [0, *(self._vocabulary[p] for p in known), 0]
         feed = {"ids": np.asarray([ids], np.int64), "speed": np.asarray([speed], np.float32)}
         *outputs, durations = (np.asarray(output) for output in self._session.run(None, feed))
         *spectra, f0 = (output[0] for output in outputs)
         ends = FRAMES_PER_UNIT * np.cumsum(durations.astype(np.int64))
-        last = max((n for n, p in enumerate(known) if p not in SILENT_PHONEMES), default=len(known) - 1)
+        last = max((n for n, p in enumerate(known) if p not in SILENT_PHONEMES), default=-1)
         return _Frames(tuple(spectra), f0, starts=ends[:-2], sound_end=int(ends[last + 1]), speed=speed)
 
 

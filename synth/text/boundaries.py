@@ -40,6 +40,7 @@ class Word:
     seconds: float
     starts_sentence: bool  # "The", "However": words that are capital because a sentence begins
     begins_phrase: bool  # "and", "which", "to": a cut that has to be sounds best before it
+    counts: bool  # "Chapter", "Figure": a number follows
     links: bool  # "the", "of": does not end a phrase
 
 
@@ -81,6 +82,7 @@ def _word(run: str, text: str, punctuated: bool) -> Word:
         seconds=duration,
         starts_sentence=_bare(text) in _STARTERS,
         begins_phrase=lower in _PHRASE_STARTS,
+        counts=text in _NUMBERED,
         links=lower in _LINKING_WORDS,
     )
 
@@ -93,7 +95,7 @@ def sentence_ends(tail: Tail, following: Word) -> bool:
         case Tail.STOP_UNLESS_LOWER:
             return bool(following.initial) and not following.initial.islower()
         case Tail.ABBREVIATION:
-            return following.initial.isupper() and _bare(following.text) not in _CALENDAR
+            return following.initial.isupper() and _bare(following.text).rstrip(_TERMINATORS) not in _CALENDAR
         case Tail.INITIALS:
             return following.starts_sentence
         case Tail.NUMERO:
@@ -113,9 +115,9 @@ def clause_ends(tail: Tail, following: Word) -> bool:
             return False
 
 
-def is_ordinal(number: str, before: str) -> bool:
-    """Whether the stop of `number` is the one of "Chapter 3. The Storm"."""
-    return before in _NUMBERED and bool(_ORDINAL.fullmatch(number))
+def is_ordinal(word: Word, last: Word) -> bool:
+    """Whether the stop of `word` is the one of "Chapter 3. The Storm"."""
+    return last.counts and bool(_ORDINAL.fullmatch(word.text))
 
 
 def is_list_number(word: str) -> bool:
@@ -245,8 +247,8 @@ _ABBREVIATIONS = _set(
 )
 _NUMBERED = _set(
     "Chapter Section Part Book Act Scene Figure Table Article Appendix Volume Page Step Lesson Unit Level Phase"
-    " Question Exercise Example Theorem Lemma Rule Item Point Episode Season Verse Track Round Day Week Kapitel Teil Chapitre"
-    " Capítulo"
+    " Question Exercise Example Theorem Lemma Rule Item Point Episode Season Verse Track Round Day Week Kapitel Teil"
+    " Chapitre Capítulo"
 )
 _CALENDAR = _set(
     "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August"

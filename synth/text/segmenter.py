@@ -19,6 +19,8 @@ SEGMENT_SECONDS = WORD_SECONDS  # a whole-segment engine is never busy with one 
 SEGMENT_CODE_POINTS = 600  # bounds what is kept of a segment whose text is mostly not spoken
 FIRST_CLAUSE_WORDS = 4  # a first cut before the fourth word is heard as a stumble
 
+LEAD_CODE_POINTS = 64  # punctuation before the first word of a segment that an engine is given
+LEAD_SECONDS = 1.0
 
 # A later segment that is too long is cut at the last place that is at least this far in, so that no cut is a stub and
 # no text is read more than a few times.
@@ -36,7 +38,6 @@ _BREAK = re.compile(rf"\Z|[ \n]|{WIDE.pattern}")
 _GAP = re.compile(r"[ \n]*")
 _RUN = re.compile(rf"{WIDE.pattern}|[^ \n{WIDE.pattern[1:-1]}]{{1,{WORD_CODE_POINTS}}}")
 _ORDINARY = re.compile(rf" ([^ \n{WIDE.pattern[1:-1]}]{{1,{WORD_CODE_POINTS - 1}}})(?=[ \n])")
-_STASH_CODE_POINTS = 512
 
 
 class Segmenter:
@@ -49,7 +50,6 @@ class Segmenter:
     def __init__(self, scripts: tuple[str, ...] = ("Latin",)) -> None:
         self._blanker = Blanker(scripts)
         self._received = 0
-        self._cut_at = 0  # source offset up to which segments were emitted
         self._resolved_at = 0  # source offset up to which dropped words are reported
         self._index = 0
         self._before = Boundary.START
@@ -60,8 +60,8 @@ class Segmenter:
 
         self._text = ""  # blanked; [_start:_at] is read, the rest is not
         self._base = 0  # source offset of _text[0]
-        self._start = 0  # where the segment being read begins, but for _stash
-        self._stash: list[str] = []  # a long unspeakable beginning of it
+        self._start = 0  # where the segment being read begins, but for what was skipped
+        self._skipped = 0  # code points of a long beginning with nothing to speak
         self._restart(0)
 
     # What the caller sees.
@@ -120,12 +120,12 @@ class Segmenter:
 
     def _restart(self, at: int) -> None:
         """Begin a segment at `at`."""
-        self._start = self._at = self._word_end = at
+        self._start = self._at = self._word_end = self._second_last_end = at
         self._speakable = False
+        self._speech_at = at  # where the first word with something to speak begins
         self._words = 0.0
         self._seconds = 0.0
         self._last: Word | None = None
-        self._second_last_end = -1
         self._continued = False
         self._newlines = 0
         self._gap = ""  # the first character of the gap after the last word
@@ -141,22 +141,22 @@ class Segmenter:
             self._read_gap(end)
             at = self._at
             if self._speakable:
-                if self._stop_is_decided(end):
-                    self._cut(self._word_end, Boundary.PARAGRAPH if self._newlines > 1 else Boundary.SENTENCE, segments)
+                if stop := self._decided_stop(end):
+                    self._cut(self._word_end, stop, segments)
                     continue
                 if at - self._start > SEGMENT_CODE_POINTS:
                     self._cut(self._word_end, self._closing_boundary(), segments)
                     continue
-            elif at - self._start > _STASH_CODE_POINTS:
-                self._stash.append(text[self._start : at])
-                self._start = self._word_end = at
+            elif at - self._start > 4 * LEAD_CODE_POINTS:
+                self._skipped += at - self._start
+                self._start = self._word_end = self._second_last_end = at
             run = _RUN.match(text, at, end)
             if not run:
                 return
             found = run.group()
             if run.end() == end and not final and not (len(found) == 1 and WIDE.match(found)):
                 return
-            word = boundaries.read(found, self._is_glued(), self._continued)
+            word = self._word(found)
             if self._speakable and (cut := self._cut_before(word, final and run.end() == end)):
                 self._cut(*cut, segments)
                 continue
@@ -175,22 +175,20 @@ class Segmenter:
         words, seconds, space, phrase = self._words, self._seconds, self._space, self._phrase
         most_seconds = FIRST_SECONDS if first else SEGMENT_SECONDS
         most_words = FIRST_WORDS if first else math.inf
-        phrase_after = FIRST_CLAUSE_WORDS + 1 if first else -1
+        least_words, least_seconds = (FIRST_CLAUSE_WORDS + 1, 0) if first else (0, PHRASE_SHARE * SEGMENT_SECONDS)
         end = min(end, self._start + SEGMENT_CODE_POINTS)
         while ordinary := _ORDINARY.match(text, word_end, end):
             word = boundaries.read_separate(ordinary[1])
-            tail = last.tail
-            if tail is not Tail.NONE and (tail is not Tail.INITIALS or word.starts_sentence) or not word.whole:
+            if last.tail is not Tail.NONE and (last.tail is not Tail.INITIALS or word.starts_sentence):
+                break
+            if not word.whole or last.counts:
                 break
             if seconds + word.seconds > most_seconds or words + word.words > most_words:
                 break
-            if boundaries.is_ordinal(word.text, last.text):
-                break
             if not first or words <= FIRST_FORCED_WORDS:
                 space = word_end
-            if word.begins_phrase and not last.links and words > phrase_after:
-                if first or seconds >= PHRASE_SHARE * SEGMENT_SECONDS:
-                    phrase = word_end
+            if word.begins_phrase and not last.links and words > least_words and seconds >= least_seconds:
+                phrase = word_end
             at, word_end = word_end, ordinary.end()
             words += word.words
             seconds += word.seconds
@@ -214,17 +212,21 @@ class Segmenter:
                 self._before = Boundary.PARAGRAPH
         self._at = gap.end()
 
-    def _is_glued(self) -> bool:
-        """Whether a character of a script without spaces stands directly before the next word."""
-        return not self._gap and self._last is not None and self._last.wide
+    def _word(self, run: str) -> Word:
+        glued = not self._gap and self._last is not None and self._last.wide
+        return boundaries.read(run, glued, self._continued)
 
-    def _stop_is_decided(self, end: int) -> bool:
-        """Whether the sentence ended with the last word, and what separates it from the next is known."""
+    def _decided_stop(self, end: int) -> Boundary | None:
+        """The boundary after the last word if it ended a sentence and enough is known of what follows."""
         if self._last is None or self._last.tail is not Tail.STOP:
-            return False
-        if self._gap == "\n" and not self._first:  # a second newline makes it a paragraph; a listener can wait for it
-            return self._newlines > 1 or self._at < end
-        return bool(self._gap) or self._at < end
+            return None
+        if self._gap != "\n" or self._first:
+            return Boundary.SENTENCE if self._gap or self._at < end else None
+        # A second newline makes it a paragraph. Only a first segment cannot wait for it: there, as after a stop and a
+        # space, the blank line shows in what the next segment says is before it.
+        if self._newlines > 1:
+            return Boundary.PARAGRAPH
+        return Boundary.SENTENCE if self._at < end else None
 
     def _cut_before(self, word: Word, is_last: bool) -> tuple[int, Boundary] | None:
         """Where to cut now that the word after the last one is known: (offset in _text, boundary)."""
@@ -295,19 +297,23 @@ class Segmenter:
             self._line_is_item = self._begins_item(word)
             self._at_line_start = False
         elif self._last is not None:
-            number = boundaries.is_ordinal(word.text, self._last.text)
+            number = boundaries.is_ordinal(word, self._last)
         word_end = at + len(word.text)
         following = self._text[word_end : word_end + 1] if word_end < end else ""
         in_pieces = len(word.text) == WORD_CODE_POINTS and not _BREAK.match(following)
-        if word.initial:
+        if word.initial and not self._speakable:
             self._speakable = True
+            lead = self._skipped + at - self._start
+            if lead > LEAD_CODE_POINTS or self._seconds > LEAD_SECONDS:
+                self._seconds = 0.0
+                self._speech_at = at
         if number or in_pieces or not self._speakable:
             word = replace(word, tail=Tail.NONE)
         self._continued = in_pieces
-        self._second_last_end = self._word_end if self._last else -1
+        self._second_last_end = self._word_end
         self._last = word
         self._words += word.words
-        self._seconds += word.seconds if self._speakable else 0.0
+        self._seconds += word.seconds
         self._at = self._word_end = word_end
         self._newlines = 0
         self._gap = ""
@@ -315,10 +321,11 @@ class Segmenter:
     # Cutting.
 
     def _cut(self, at: int, after: Boundary, segments: list[Segment]) -> None:
-        text = "".join(self._stash) + self._text[self._start : at]
-        start = self._base + self._start - sum(map(len, self._stash))
+        # Long punctuation before the first word is not spoken either: it would only delay it.
+        text = " " * (self._skipped + self._speech_at - self._start) + self._text[self._speech_at : at]
+        start = self._base + self._start - self._skipped
         segments.append(Segment(self._index, text, start, start + len(text), self._before, after, self._lead_in))
-        self._stash.clear()
+        self._skipped = 0
         self._index += 1
         self._first = False
         self._before = after
@@ -327,7 +334,7 @@ class Segmenter:
         self._restart(at)
 
     def _settle(self, offset: int) -> None:
-        self._cut_at = self._resolved_at = offset
+        self._resolved_at = offset
         marks = self._blanker.line_marks
         del marks[: bisect_left(marks, offset)]
 
@@ -339,13 +346,14 @@ class Segmenter:
         if self._speakable:
             self._cut(size, after or self._closing_boundary(), segments)
         elif segments:  # nothing speakable follows the last sentence: it keeps the rest
-            last = segments.pop()
-            self._index -= 1
-            self._before, self._lead_in = last.before, last.lead_in
-            rest = last.text + "".join(self._stash) + self._text[self._start :]
-            self._stash = [rest]
-            self._start = size
-            self._cut(size, after or last.after, segments)
+            last = segments[-1]
+            length = self._skipped + size - self._start
+            rest = self._text[self._start :] if length <= LEAD_CODE_POINTS else " " * length
+            self._before = after or last.after
+            segments[-1] = replace(last, text=last.text + rest, end=last.end + length, after=self._before)
+            self._skipped = 0
+            self._settle(self._base + size)
+            self._restart(size)
         self._resolved_at = self._received
         self._first = True
         self._compact()
@@ -367,9 +375,8 @@ class Segmenter:
         """Where the text read so far may be cut without cutting a word."""
         size = len(self._text)
         if self._at < size:  # a word that may go on
-            word = boundaries.read(self._text[self._at :], self._is_glued(), self._continued)
-            whole = word.tail not in (Tail.NONE, Tail.ATTACHED, Tail.CLAUSE_UNLESS_DIGIT)
-            if whole and not self._blanker.held:
+            tail = self._word(self._text[self._at :]).tail
+            if tail not in (Tail.NONE, Tail.ATTACHED, Tail.CLAUSE_UNLESS_DIGIT) and not self._blanker.held:
                 return size
         if self._last and self._last.tail is Tail.ATTACHED:
             return self._second_last_end
@@ -382,7 +389,7 @@ class Segmenter:
             self._text = self._text[shift:]
             self._base += shift
             self._start = 0
-            for name in ("_at", "_word_end", "_second_last_end", "_clause", "_phrase", "_space"):
+            for name in ("_at", "_word_end", "_second_last_end", "_speech_at", "_clause", "_phrase", "_space"):
                 setattr(self, name, max(getattr(self, name) - shift, -1))
 
 

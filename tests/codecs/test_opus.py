@@ -1,4 +1,6 @@
+import os
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -100,6 +102,17 @@ def test_as_shipped_a_stream_has_the_bitrate_of_its_sample_rate(rate, bitrate):
 def test_as_shipped_every_packet_is_celt(rate):
     packets = OpusEncoder(rate, rate // 50).encode(noise(rate))
     assert all(packet[0] >> 3 >= 16 for packet in packets)  # RFC 6716, table 2: configurations 16 to 31
+
+
+def test_encoders_and_decoders_that_are_let_go_leave_no_memory_behind():
+    def resident_bytes():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = resident_bytes()
+    for _ in range(3000):  # 31 KiB and 18 KiB each
+        OpusEncoder(24000, 480).encode(np.zeros(480, np.int16))
+        OpusDecoder(24000)
+    assert resident_bytes() - before < 20 << 20
 
 
 def test_encoders_in_many_threads_do_not_disturb_one_another():

@@ -17,10 +17,10 @@ from voxgate.codecs.packetizer import Format, StreamDecoder
 
 TEXTS = [
     "The quick brown fox jumps over the lazy dog.",
-    "The committee will meet on March 3, 2025, and flight 482 leaves at half past seven.",
+    "The committee will meet in March 2025, and flight 482 leaves at half past seven.",
     "Please bring your passport, two photographs, and fifty dollars in cash.",
     "Where did you put the keys to the garage, and when will you be back home?",
-    "Dr. Smith and Mrs. Jones travelled to the capital in April; it rained for eleven days.",
+    "Dr. Smith and Mrs. Jones travelled to the coast in April; it rained for eleven days.",
     "Hello! I am a voice that runs on your own machine. How can I help you today?",
     "Although the storm had passed by noon, the harbour stayed closed until the evening, because the waves were still "
     "too high for the smaller boats.",
@@ -73,7 +73,7 @@ async def speak(connection: Connection, text: str) -> Speech:
 def test_a_recognizer_writes_down_what_was_said(spoken, listener):
     heard = [listener.hear(speech.pcm, speech.sample_rate) for speech in spoken]
 
-    assert word_error_rate(" ".join(TEXTS), " ".join(heard)) <= 0.03, heard
+    assert word_error_rate(" ".join(TEXTS), " ".join(heard)) <= 0.02, heard
 
 
 def test_the_same_audio_backwards_is_not_understood(spoken, listener):

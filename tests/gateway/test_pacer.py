@@ -1,6 +1,6 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest import approx
 
 from voxgate.gateway.pacer import Pacer
 
@@ -19,14 +19,14 @@ def test_first_packets_go_out_at_once_up_to_the_lead():
     pacer = Pacer(lead_s=2.0)
 
     assert send_all_allowed(pacer, now=100.0) == 100
-    assert pacer.lead(100.0) == approx(2.0)
+    assert pacer.lead(100.0) == pytest.approx(2.0)
 
 
 def test_a_full_listener_is_topped_up_by_quanta():
     pacer = Pacer(lead_s=2.0)
     send_all_allowed(pacer, now=0.0)
 
-    assert pacer.opens_at(FRAME) == approx(0.5)
+    assert pacer.opens_at(FRAME) == pytest.approx(0.5)
     assert not pacer.may_send(0.49, FRAME)
     assert send_all_allowed(pacer, now=0.51) == 25
 
@@ -35,7 +35,7 @@ def test_a_lead_of_zero_allows_one_packet_at_a_time():
     pacer = Pacer(lead_s=0.0)
 
     assert send_all_allowed(pacer, now=0.0) == 1
-    assert pacer.opens_at(FRAME) == approx(FRAME)
+    assert pacer.opens_at(FRAME) == pytest.approx(FRAME)
     assert send_all_allowed(pacer, now=0.02) == 1
 
 
@@ -54,7 +54,7 @@ def test_running_dry_is_an_underrun_only_while_speech_is_owed():
     pacer.sent(5.0, FRAME, owed_since=4.9)
 
     assert pacer.underruns.count == 1
-    assert pacer.underruns.seconds == approx(0.1)
+    assert pacer.underruns.seconds == pytest.approx(0.1)
 
 
 def test_speech_asked_for_after_running_dry_counts_from_the_asking():
@@ -80,7 +80,7 @@ def test_a_listener_that_reports_less_than_assumed_is_sent_less():
 
     pacer.played(0.8, 0.0)
 
-    assert pacer.lead(0.8) == approx(1.0)
+    assert pacer.lead(0.8) == pytest.approx(1.0)
     assert not pacer.may_send(0.8, FRAME)
 
 
@@ -90,7 +90,7 @@ def test_a_listener_that_reports_more_than_assumed_earns_nothing():
 
     pacer.played(0.1, 1.0)
 
-    assert pacer.lead(0.1) == approx(0.9)
+    assert pacer.lead(0.1) == pytest.approx(0.9)
 
 
 @given(

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from scripted_stage import HEART, RATE, ScriptedStage, spoken
 
+from scripted_stage import ScriptedStage, spoken
 from voxgate.admission import controller as admission
 from voxgate.codecs.packetizer import Format, StreamDecoder
 from voxgate.gateway import wire
@@ -17,7 +17,9 @@ from voxgate.gateway.session import MEMORY_S, Defaults, Limits, Session
 class Conversation:
     """A session, its scripted stage, and a clock that the test moves."""
 
-    def __init__(self, limits: Limits | None = None, house: admission.Limits | None = None, lead_ms: int = 2000) -> None:
+    def __init__(
+        self, limits: Limits | None = None, house: admission.Limits | None = None, lead_ms: int = 2000
+    ) -> None:
         self.now = 1000.0
         self.stage = ScriptedStage(house)
         self.session = Session(self.stage, limits or Limits(), Defaults(codec="pcm_s16le"), self.now)
@@ -41,8 +43,12 @@ class Conversation:
         return messages
 
     def work(self) -> list[dict[str, Any] | bytes]:
+        """Speaks, encodes and sends all that may go out now."""
         self.stage.work(self.session, self.now)
-        return self.poll()
+        heard = self.poll()
+        while more := self.poll():
+            heard += more
+        return heard
 
     def pass_time(self, seconds: float) -> list[dict[str, Any] | bytes]:
         """Lets time pass, working and polling whenever the session asks to be woken."""
@@ -322,6 +328,7 @@ def test_what_the_listener_reports_beats_the_play_out_clock():
     talk = Conversation()
     talk.start()
     talk.say("text", text="One two three four five six seven eight nine ten.")
+    talk.say("end")
     talk.work()
     talk.now += 0.9
 
@@ -684,7 +691,7 @@ def test_every_message_in_every_state_does_what_the_table_says(state: State, eve
 
 def state_of(session: Session) -> State:
     """The state as a client can tell it: by what a second start and a flush would do."""
-    return session._state("c1")  # noqa: SLF001
+    return session._state("c1")
 
 
 def test_the_table_knows_every_message_in_every_state():
@@ -827,7 +834,7 @@ def opus_packets(payload: bytes) -> int:
 
 
 def state_of_name(session: Session, name: str) -> State:
-    return session._state(name)  # noqa: SLF001
+    return session._state(name)
 
 
 TestAnyConversation = AnyConversation.TestCase

@@ -130,6 +130,7 @@ async def test_stdin_is_spoken_as_it_arrives_and_cut_in_no_character(tmp_path):
         process.stdin.write(euro[2:] + b"\n")
         second = await texts.get()
         process.stdin.write(euro[:1])
+        process.stdin.close()
         _, told = await process.communicate()
 
     assert [first, second, texts.get_nowait()] == [" a ", "€\n", "\N{REPLACEMENT CHARACTER}"]

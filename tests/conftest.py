@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+
 from running import running_server
 
 
