@@ -22,10 +22,11 @@ FIRST_CLAUSE_WORDS = 4  # a first cut before the fourth word is heard as a stumb
 LEAD_CODE_POINTS = 64  # punctuation before the first word of a segment that an engine is given
 LEAD_SECONDS = 1.0
 
-# A later segment that is too long is cut at the last place that is at least this far in, so that no cut is a stub and
-# no text is read more than a few times.
-CLAUSE_SHARE = 0.4
-PHRASE_SHARE = 0.6
+# A later segment that is too long is cut at its last clause, else before its last phrase, else at its last space, as
+# shares of its length: not so early that text is read again and again, not so late that what remains is a stub.
+CLAUSE_FROM_SECONDS = 0.4 * SEGMENT_SECONDS
+PHRASE_FROM_SECONDS = 0.6 * SEGMENT_SECONDS
+SPACE_UP_TO_SECONDS = 0.85 * SEGMENT_SECONDS
 
 # The first segment is what the listener waits for: its computation grows with its length (the bundled voice: 12 ms for
 # 7 words, 65 ms for 40), and so does the time the writer takes to produce it. 14 words play for about 4 s, longer than
@@ -175,7 +176,7 @@ class Segmenter:
         words, seconds, space, phrase = self._words, self._seconds, self._space, self._phrase
         most_seconds = FIRST_SECONDS if first else SEGMENT_SECONDS
         most_words = FIRST_WORDS if first else math.inf
-        least_words, least_seconds = (FIRST_CLAUSE_WORDS + 1, 0) if first else (0, PHRASE_SHARE * SEGMENT_SECONDS)
+        least_words, least_seconds = (FIRST_CLAUSE_WORDS + 1, 0) if first else (0, PHRASE_FROM_SECONDS)
         end = min(end, self._start + SEGMENT_CODE_POINTS)
         while ordinary := _ORDINARY.match(text, word_end, end):
             word = boundaries.read_separate(ordinary[1])
@@ -185,10 +186,10 @@ class Segmenter:
                 break
             if seconds + word.seconds > most_seconds or words + word.words > most_words:
                 break
-            if not first or words <= FIRST_FORCED_WORDS:
+            if words <= FIRST_FORCED_WORDS if first else seconds <= SPACE_UP_TO_SECONDS:
                 space = word_end
-            if word.begins_phrase and not last.links and words > least_words and seconds >= least_seconds:
-                phrase = word_end
+                if word.begins_phrase and not last.links and words > least_words and seconds >= least_seconds:
+                    phrase = word_end
             at, word_end = word_end, ordinary.end()
             words += word.words
             seconds += word.seconds
@@ -245,7 +246,7 @@ class Segmenter:
         if boundaries.clause_ends(last.tail, word):
             if self._first and self._words >= FIRST_CLAUSE_WORDS and not is_stub:
                 return end, Boundary.CLAUSE
-            if not self._first and self._seconds >= CLAUSE_SHARE * SEGMENT_SECONDS:
+            if not self._first and self._seconds >= CLAUSE_FROM_SECONDS:
                 self._clause = end
         elif last.tail is not Tail.ATTACHED and (self._gap or _is_between_characters(last, word)):
             self._note_space(last, word)
@@ -258,11 +259,11 @@ class Segmenter:
         if self._first:
             if self._words <= FIRST_FORCED_WORDS:
                 self._space = self._word_end
-            if phrase and self._words > FIRST_CLAUSE_WORDS + 1:
-                self._phrase = self._word_end
-        else:
+                if phrase and self._words > FIRST_CLAUSE_WORDS + 1:
+                    self._phrase = self._word_end
+        elif self._seconds <= SPACE_UP_TO_SECONDS:
             self._space = self._word_end
-            if phrase and self._seconds >= PHRASE_SHARE * SEGMENT_SECONDS:
+            if phrase and self._seconds >= PHRASE_FROM_SECONDS:
                 self._phrase = self._word_end
 
     def _is_too_long(self, word: Word, ends: bool) -> bool:

@@ -212,6 +212,15 @@ def test_long_text_without_punctuation_is_cut_at_spaces() -> None:
     assert {len(segment.text) % 10 for segment in segments[1:-1]} == {0}
 
 
+def test_what_remains_of_an_over_long_sentence_is_no_stub() -> None:
+    words = (
+        "Then the men who had waited all night in the cold hurried on because they knew the sea would be rough".split()
+    )
+    for count in range(1, 40):
+        *_, last = cut("Yes. " + " ".join((words * 2)[: 19 + count]) + ".")
+        assert length(last.text) > 1.0
+
+
 def test_a_word_of_10000_letters_is_cut_hard() -> None:
     segments = cut("x" * 10_000)
     assert "".join(segment.text for segment in segments) == "x" * 10_000
