@@ -27,6 +27,7 @@ FIRST_PUSH_S = 0.06  # the first audio of an utterance is encoded in a bite, so 
 HIGH_MARK_S = 8.0  # audio generated and not taken, at which generation is held: a segment over the usual lead
 LOW_MARK_S = 4.0
 USUAL_LEAD_S = 2.0  # the lead synthesis aims at is meant for a listener who asked for this much
+BITE_CHARS = 512  # a long text is cut in bites, so that its first segment is being spoken while the rest is cut
 MESSAGE_BYTES = 16_384  # an audio message is closed when it holds this much
 POLL_BYTES = 65_536  # what one poll hands to the socket, so that a cancel never queues behind more
 
@@ -112,7 +113,12 @@ class Context:
         self.text.append(text)
         self.text_length += len(text)
         self._idle_at = now + IDLE_FLUSH_S
-        return self._speak(self._segmenter.push(text), now)
+        told: list[wire.ServerMessage] = []
+        for at in range(0, len(text), BITE_CHARS):
+            told += self._speak(self._segmenter.push(text[at : at + BITE_CHARS]), now)
+            if self.failure:
+                break
+        return told
 
     def flush(self, now: float) -> list[wire.ServerMessage]:
         """Speak what is buffered, and say `flushed` behind its audio."""

@@ -4,6 +4,7 @@ import { LeadChart } from "./chart.js";
 import { opusOutputRate } from "./decode.js";
 import { Speaker } from "./speaker.js";
 import { Speech } from "./speech.js";
+import { tokens } from "./text.js";
 import { describeConnection, describeTrouble, milliseconds, seconds } from "./words.js";
 import { Wire } from "./wire.js";
 
@@ -163,6 +164,9 @@ function currentMessage(now) {
 function showFigures() {
   const { underruns, samples, rate } = speech;
   $("first-audio").textContent = milliseconds(speech.firstAudioMs);
+  const words = tokens(speech.sentBefore).length;
+  const given = speech.sentBefore === spoken ? "all of the text" : `${words} ${words === 1 ? "word" : "words"}`;
+  $("first-audio-after").textContent = words ? `${given} sent by then` : "after the first word sent";
   $("first-sound").textContent = milliseconds(speech.firstSoundMs);
   $("underruns").textContent = underruns.count;
   $("underrun-seconds").textContent = underruns.count ? `${seconds(underruns.seconds, 2)} of silence in all` : "holes the server caused";

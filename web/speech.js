@@ -10,11 +10,13 @@ const PLAYED_EVERY_MS = 1000;
  * `onChange()` after every change a viewer could see; `trouble` then holds the server's last error or warning.
  */
 export class Speech {
+  context; // its id on the wire
   state = "waiting";
   trouble = null;
   samples = null; // length of the context, once the server said it
   heardText = null; // what the server takes as heard, after a stop
   firstAudioMs = null; // first text message -> first audio message
+  sentBefore = ""; // of the text, when that came
   firstSoundMs = null; // first text message -> first sample rendered
   underruns = { count: 0, seconds: 0 };
   sent = ""; // of the text, so far
@@ -136,7 +138,10 @@ export class Speech {
     if (stream !== this.#started?.stream) return false;
     if (this.over) return true; // was on its way when the listener stopped
     if (sequence !== this.#sequence++) this.#fail({ code: "out_of_sequence" });
-    this.firstAudioMs ??= performance.now() - this.#firstTextAt;
+    if (this.firstAudioMs === null) {
+      this.firstAudioMs = performance.now() - this.#firstTextAt;
+      this.sentBefore = this.sent;
+    }
     this.#player.push(payload);
     this.#onChange();
     return true;

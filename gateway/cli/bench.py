@@ -26,7 +26,7 @@ from .bench_texts import Names, five_thousand_characters, forty_words, seven_wor
 
 START_SECONDS = 120.0
 IDLE_CONNECTIONS = 500
-CANCELS = 20
+CANCELS = 12
 PAUSE_SECONDS = 0.1  # between two measurements, for what the last one left behind to be over
 
 PROMISED_OVERHEAD_MS = 3.0
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         print(table(figures))
         if args.json:
             Path(args.json).write_text(record + "\n")
-    return int(args.check and any(figure.kept is False for figure in figures))
+    return int(args.check and missed(figures))
 
 
 # What is told.
@@ -81,6 +81,10 @@ class Figure:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kept", None if self.limit is None else self.value <= self.limit)
+
+
+def missed(figures: list[Figure]) -> bool:
+    return any(figure.kept is False for figure in figures)
 
 
 def table(figures: list[Figure]) -> str:
@@ -125,14 +129,16 @@ async def _measure(rounds: int) -> list[Figure]:
         for round in range(-3, rounds):  # what is below 0 is for warming up
             for case in (seven, forty, short, long):
                 await _take_turns(case, case.text(names), raw, connection, warm=round >= 0)
-        silences = [await _cancel_to_silence(five_thousand_characters(names), at, connection) for at in range(CANCELS)]
+        silences = [
+            await _cancel_to_silence(five_thousand_characters(names), at % 3, connection) for at in range(CANCELS)
+        ]
         late = connection.dropped
         idle_kib = await _idle_connection_kib(url, process_id)
     return [
         *_first_audio(seven),
         *_first_audio(forty),
         Figure(
-            "first audio, 40 words, p50",
+            "first audio, 40 words, p50, absolute",
             statistics.median(forty.wire),
             "ms",
             PROMISED_LONG_SENTENCE_MS,

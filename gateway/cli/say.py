@@ -34,6 +34,7 @@ from ...client.decode import DECODABLE, Decoder
 
 DEFAULT_FILE = "voxgate.wav"
 _STDIN = 0
+FILE_LEAD_MS = 30_000  # the most a server grants: nobody listens in real time, so sooner is better
 GOODBYE_SECONDS = 2.0  # how long an interrupted `say` waits for the server to confirm
 
 # In order of preference; all take raw mono 16-bit samples from stdin. pw-play is second, having learned it only lately.
@@ -89,9 +90,11 @@ def choose_out(path: str | None, play: bool) -> "File | Player":
 
 
 async def _say(args: argparse.Namespace, out: "File | Player") -> int:
-    codec = args.codec or ("opus" if isinstance(out, Player) else "pcm_s16le")
+    playing = isinstance(out, Player)
+    codec = args.codec or ("opus" if playing else "pcm_s16le")
+    lead_ms = None if playing else FILE_LEAD_MS
     async with connect(args.url, args.key) as connection:
-        context = await connection.start(voice=args.voice, codec=codec, speed=args.speed)
+        context = await connection.start(voice=args.voice, codec=codec, speed=args.speed, lead_ms=lead_ms)
         hearing = Hearing(out)
         writing = asyncio.create_task(_write(context, args.text, hearing))
         try:

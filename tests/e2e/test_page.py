@@ -123,7 +123,6 @@ async def figures(page: Page, *names: str) -> list[Any]:
 
 # What should be heard
 
-
 INSTALL_TAP = """
 const addModule = AudioWorklet.prototype.addModule;
 AudioWorklet.prototype.addModule = async function (...module) {
@@ -248,10 +247,10 @@ async def test_stop_is_silence_and_says_how_far_the_listener_was(url: str, page:
     await expect(page.get_by_text("Heard: “…Hello there,")).to_be_visible()
     await expect(page.get_by_role("button", name="Stop")).to_be_disabled()
     (at_once,) = await figures(page, "rendered")
-    await page.wait_for_timeout(500)  # in which 12,000 more would have been rendered
+    await page.wait_for_timeout(500)  # the time in which 12,000 more would have been rendered
     state, later = await figures(page, "state", "rendered")
     assert state == "stopped"
-    assert later == at_once or later - at_once < 0.15 * 24_000  # the last report was up to 0.1 s old
+    assert later - at_once <= 2_400  # figures are up to 0.1 s old
     assert complaints == []
 
 

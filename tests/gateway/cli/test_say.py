@@ -78,7 +78,7 @@ async def test_what_is_asked_for_is_what_the_flags_say(tmp_path):
         await say("Hello, you.", "-o", str(tmp_path / "x.pcm"), *flags, "--url", url)
 
     assert asked == [
-        {"type": "start", "context": "c1", "voice": "heart", "codec": "pcm_s16le", "speed": 1.5},
+        {"type": "start", "context": "c1", "voice": "heart", "codec": "pcm_s16le", "speed": 1.5, "lead_ms": 30000},
         {"type": "text", "context": "c1", "text": "Hello, you."},
         {"type": "end", "context": "c1"},
     ]

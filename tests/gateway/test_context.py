@@ -1,0 +1,175 @@
+"""One context without a session around it: what it asks of the stage, and when it wants waking."""
+
+import json
+
+import pytest
+from scripted_stage import HEART, ScriptedStage, spoken
+
+from voxgate.admission.controller import Outcome
+from voxgate.codecs.packetizer import choose_format
+from voxgate.gateway.context import HIGH_MARK_S, IDLE_FLUSH_S, NEVER, Context, Settings
+from voxgate.synth.segment import Style
+
+
+class Scene:
+    """A context, its stage, and both halves of the work between them."""
+
+    def __init__(self, lead_s: float = 2.0) -> None:
+        self.stage = ScriptedStage()
+        form = choose_format("pcm_s16le", 24000, 20, 24000)
+        settings = Settings(HEART, Style("heart"), form, lead_s, timestamps=False)
+        self.context = Context("c1", 1, settings, self.stage, now=0.0)
+
+    def speak(self, now: float) -> None:
+        """Speaks every segment that waits, but encodes nothing."""
+        while self.stage.segments:
+            _, segment = self.stage.segments.popleft()
+            self.context.audio(segment, spoken(segment), now)
+
+    def encode_one(self, now: float) -> None:
+        (track,) = self.stage.tracks.values()
+        job = track.jobs.popleft()
+        if job is None:
+            self.context.encoded(track.packetizer.finish(), track.packetizer.samples, now)
+        else:
+            self.context.encoded(track.packetizer.push(job), None, now)
+
+    def encode(self, now: float) -> None:
+        (track,) = self.stage.tracks.values()
+        while track.jobs:
+            self.encode_one(now)
+
+    def poll(self, now: float) -> list[str]:
+        out: list[str | bytes] = []
+        self.context.poll(now, out)
+        return ["audio" if isinstance(message, bytes) else json.loads(message)["type"] for message in out]
+
+    @property
+    def utterance(self) -> int:
+        (utterance,) = self.stage.open_utterances
+        return utterance
+
+
+def test_the_first_sound_is_encoded_in_a_bite_of_its_own():
+    scene = Scene()
+    scene.context.feed("One two three four. ", 0.0)
+    scene.speak(0.0)
+    (track,) = scene.stage.tracks.values()
+    assert [len(job) for job in track.jobs if job is not None] == [1440, 4 * 5760 - 1440]
+
+    scene.encode_one(0.0)
+
+    assert scene.poll(0.0) == ["audio"]
+
+
+def test_later_segments_are_encoded_whole():
+    scene = Scene()
+    scene.context.feed("One two three four. ", 0.0)
+    scene.speak(0.0)
+    scene.encode(0.0)
+    scene.poll(0.0)
+    scene.context.feed("Five six. ", 0.1)
+    scene.speak(0.1)
+
+    (track,) = scene.stage.tracks.values()
+    assert [len(job) for job in track.jobs if job is not None] == [2 * 5760]
+
+
+def test_synthesis_is_told_how_long_the_listener_is_served():
+    scene = Scene()
+    scene.context.feed("One two three four. ", 10.0)
+    scene.speak(10.0)
+    scene.encode(10.0)
+    utterance = scene.utterance
+
+    assert scene.stage.covered[utterance] == pytest.approx(10.0 + 0.96)
+
+
+def test_a_listener_who_asked_for_a_longer_lead_counts_as_served_less():
+    scene = Scene(lead_s=12.0)
+    scene.context.feed("One two three four. ", 10.0)
+    scene.speak(10.0)
+    scene.encode(10.0)
+
+    assert scene.stage.covered[scene.utterance] == pytest.approx(10.0 + 0.96 - 10.0)
+
+
+def test_generation_is_held_at_the_high_mark_and_released_when_it_is_taken():
+    scene = Scene(lead_s=30.0)
+    words = int(HIGH_MARK_S / 0.24) + 2
+    scene.context.feed("word " * words, 0.0)
+    scene.context.flush(0.0)
+    scene.speak(0.0)
+    scene.encode(0.0)
+    assert scene.stage.held == {scene.utterance}
+
+    while scene.poll(0.0):
+        pass
+
+    assert not scene.stage.held
+
+
+def test_waking_is_asked_for_only_where_time_alone_brings_something():
+    scene = Scene()
+    assert scene.context.wake_at(0.0) == NEVER
+
+    scene.context.feed("no terminator here", 5.0)
+    assert scene.context.wake_at(5.0) == 5.0 + IDLE_FLUSH_S
+
+    scene.context.flush(5.1)
+    assert scene.context.wake_at(5.1) == NEVER
+
+    scene.speak(5.2)
+    scene.encode(5.2)
+    assert scene.context.wake_at(5.2) == 5.2
+
+
+def test_a_full_listener_is_woken_for_when_there_is_room_again():
+    scene = Scene(lead_s=1.0)
+    scene.context.feed("one two three four five six seven eight nine. ", 0.0)
+    scene.speak(0.0)
+    scene.encode(0.0)
+    while scene.poll(0.0):
+        pass
+
+    assert scene.context.wake_at(0.0) == pytest.approx(0.25)
+
+
+def test_speech_owed_and_late_is_an_underrun_silence_of_the_writer_is_not():
+    scene = Scene()
+    scene.context.feed("One two. ", 0.0)
+    scene.speak(0.0)
+    scene.encode(0.0)
+    scene.poll(0.0)
+
+    scene.context.feed("Three four. ", 10.0)
+    scene.speak(10.2)
+    scene.encode(10.2)
+    scene.poll(10.2)
+
+    assert scene.context.pacer.underruns.count == 1
+    assert scene.context.pacer.underruns.seconds == pytest.approx(0.2)
+
+
+def test_closing_gives_everything_back():
+    scene = Scene()
+    scene.context.feed("One two three four. Five six seven. ", 0.0)
+
+    scene.context.close(1.0, Outcome.CANCELLED)
+
+    assert not scene.stage.open_utterances
+    assert not scene.stage.segments
+    assert scene.stage.controller.utterances == 0
+    assert all(track.closed for track in scene.stage.tracks.values())
+
+
+def test_what_was_heard_is_fixed_by_a_cancel_and_goes_on_after_the_last_packet_of_one_that_is_done():
+    for outcome, heard in ((Outcome.CANCELLED, 0.5), (Outcome.SERVED, 0.96)):
+        scene = Scene()
+        scene.context.feed("One two three four. ", 0.0)
+        scene.speak(0.0)
+        scene.encode(0.0)
+        scene.poll(0.0)
+        scene.context.close(0.5, outcome)
+
+        assert scene.context.heard(9.0) == heard * 24000

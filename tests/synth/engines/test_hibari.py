@@ -1,0 +1,253 @@
+import re
+
+import numpy as np
+import pytest
+from hibari import Hibari
+
+from voxgate.synth import joins
+from voxgate.synth.engines.hibari import HibariEngine
+from voxgate.synth.segment import Boundary, Segment, Style
+
+RATE = 24000
+HEART = Style("heart")
+MEASURABLE_MS = 25  # sounds that touch: fades, not a pause
+
+# Cut at "|". The first dozen have the shortest pauses this voice makes, some none at all.
+CUT = """
+Hello, |how can I help you today?
+Yes, |I have to admit that the view is remarkable.
+Well, |we should check the numbers again.
+No, |it turned out that the door had never been locked.
+However, |how can I help you today?
+Sarah, |the children were already asleep.
+Well, |the fishermen hurried to their boats.
+Sure, |give me one moment.
+Okay, |let me look that up for you.
+Right, |the second one is cheaper.
+Thanks, |that helps a lot.
+In 1987, |nothing about this surprised me.
+At about half past six, |it began to rain.
+Before we begin, |I would like to thank everyone who came.
+When the storm finally broke over the harbour, |the fishermen hurried to their boats.
+If you take the second street on the left, |you will see a small bakery with a green door.
+After the third attempt, |she wrote the letter and burned it.
+Because the market opens at dawn, |the price went up by 12 percent.
+On Monday the 3rd of March, |they decided to wait for the next train.
+As every typist knows, |two of the keys are worn out first.
+Although nobody had asked him, |he put the keys on the table and left without a word.
+With a box of apples under each arm, |the old man climbed the stairs.
+Once the water boils, |please stir the soup slowly for five minutes.
+Unlike her older sister, |she preferred the smaller room.
+Having read the whole report twice, |the committee postponed its decision until Friday.
+Good morning Mr. Thompson, |your package will arrive between nine and noon.
+Three things matter here: |patience, a steady hand and good light.
+The view is remarkable; |the rest can wait until tomorrow.
+She opened the window, |which is exactly what we had hoped for.
+The tickets cost $59.99 a month, |but only if you pay for the whole year.
+They left early — |at least that is what the papers say.
+Since you asked so nicely, |everybody laughed except the pianist.
+Despite the heavy rain, |people stood in line for the new bread.
+To be honest, |the answer depends on how you ask the question.
+""".strip().splitlines()
+
+
+@pytest.fixture(scope="module")
+def engine():
+    engine = HibariEngine()
+    engine.warm()
+    return engine
+
+
+@pytest.fixture(scope="module")
+def hibari():
+    return Hibari()
+
+
+def segment(text, before=Boundary.START, after=Boundary.END, lead_in="", index=0):
+    return Segment(index, text, 0, len(text), before, after, lead_in)
+
+
+def signal(pcm):
+    return pcm.astype(np.float32) / 32767
+
+
+def audible_ms(samples):
+    bounds = joins.audible(samples, RATE)
+    assert bounds is not None
+    return bounds[0] / RATE * 1000, bounds[1] / RATE * 1000
+
+
+def pause_ms(samples, at):
+    """Length of the silence around sample `at`: from the last loud 5 ms window before it to the first one after it."""
+    window = RATE // 200
+    energy = np.concatenate([[0.0], np.cumsum(np.square(samples, dtype=np.float64))])
+    loud = np.sqrt((energy[window:] - energy[:-window]) / window) > 10 ** (-45 / 20)
+    if loud[at - window // 2]:
+        return 0.0
+    before = np.flatnonzero(loud[: at - window // 2])[-1] + window
+    after = np.flatnonzero(loud[at - window // 2 :])[0] + at - window // 2
+    return max(0.0, (after - before) / RATE * 1000)
+
+
+def spoken_in_two(engine, left, right, boundary, style=HEART):
+    first = engine.synthesize(segment(left, after=boundary), style)
+    second = engine.synthesize(segment(right, before=boundary, lead_in=left, index=1), style)
+    return signal(np.concatenate([first, second])), len(first)
+
+
+# --- the contract ---------------------------------------------------------------------------------------------------
+
+
+def test_output_is_mono_int16_at_the_declared_rate(engine):
+    pcm = engine.synthesize(segment("Good morning."), HEART)
+
+    assert pcm.dtype == np.int16
+    assert pcm.ndim == 1
+    assert 0.5 < len(pcm) / engine.info.sample_rate < 2
+
+
+def test_the_same_segment_style_and_seed_give_the_same_samples(engine):
+    text = segment("The same again, please.")
+
+    once = engine.synthesize(text, HEART)
+    engine.synthesize(segment("Something else in between."), HEART)
+
+    assert np.array_equal(engine.synthesize(text, HEART), once)
+    assert not np.array_equal(engine.synthesize(text, Style("heart", seed=1)), once)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64])
+def test_every_integer_is_a_seed(engine, seed):
+    assert len(engine.synthesize(segment("Yes."), Style("heart", seed=seed)))
+
+
+@pytest.mark.parametrize("style", [Style("nobody"), Style("heart", speed=0.1), Style("heart", speed=float("nan"))])
+def test_an_unknown_voice_or_speed_is_refused(engine, style):
+    with pytest.raises(ValueError, match=r"unknown voice|speed"):
+        engine.synthesize(segment("Hello."), style)
+
+
+@pytest.mark.parametrize("text", ["", " ", "(", "...", "—", "😊", "\x00"])
+def test_text_without_a_sound_gives_no_samples(engine, text):
+    assert len(engine.synthesize(segment(text), HEART)) == 0
+
+
+@pytest.mark.parametrize("text", ["0th", "1" * 100, "The 0th of 10" + "0" * 60 + " is next."])
+def test_what_the_front_end_cannot_read_is_spelled_out(engine, text):
+    assert len(engine.synthesize(segment(text), HEART))
+
+
+def test_phonemes_in_the_text_are_not_executed(engine, hibari):
+    link = "[cat](/dˈɔɡ/)"
+    assert hibari.phonemize(link) == hibari.phonemize("dog"), "hibari has no such links any more"
+
+    assert not np.array_equal(engine.synthesize(segment(link), HEART), engine.synthesize(segment("dog"), HEART))
+
+
+# --- silence around an utterance ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("speed", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize(
+    "text", ["Hello there.", "How are you?", "Fish swim.", "Three.", "What a day!", "Apples, please."]
+)
+def test_the_first_audible_sample_comes_within_20_ms(engine, text, speed):
+    onset, _end = audible_ms(signal(engine.synthesize(segment(text), Style("heart", speed))))
+
+    assert onset <= 20
+
+
+@pytest.mark.parametrize("speed", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("text", ["Hello there.", "She sells sea shells by the sea shore.", "Wait"])
+def test_nothing_audible_is_lost_to_rendering_only_a_part(engine, hibari, text, speed):
+    whole = hibari(text, speed, seed=0)
+    begin, end = audible_ms(whole)
+
+    pcm = engine.synthesize(segment(text, after=Boundary.CLAUSE), Style("heart", speed))
+    onset, stop = audible_ms(signal(pcm))
+
+    assert stop - onset == pytest.approx(end - begin, abs=12)
+
+
+def test_trailing_silence_at_the_end_is_the_voices_own(engine, hibari):
+    whole = hibari("That is all.", seed=0)
+
+    pcm = engine.synthesize(segment("That is all."), HEART)
+
+    natural = len(whole) / RATE * 1000 - audible_ms(whole)[1]
+    assert len(pcm) / RATE * 1000 - audible_ms(signal(pcm))[1] == pytest.approx(natural, abs=60)
+
+
+# --- joins ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sentence", CUT)
+def test_a_cut_clause_pauses_like_the_sentence_spoken_whole(engine, sentence):
+    left, right = sentence.split("|")
+    whole = signal(engine.synthesize(segment(left + right), HEART))
+
+    joined, seam = spoken_in_two(engine, left, right, Boundary.CLAUSE)
+
+    pause = pause_ms(joined, seam)
+    natural = longest_pause_ms(whole, near=seam)
+    assert pause <= max(250, MEASURABLE_MS)
+    assert pause <= max(1.3 * natural, MEASURABLE_MS)
+    if natural >= 150 / 1.2:
+        assert pause >= 150
+
+
+def longest_pause_ms(whole, near):
+    """The clause pause of the whole sentence: it lies within a third of a second of where the cut one has it."""
+    window, reach = RATE // 200, RATE // 3
+    energy = np.concatenate([[0.0], np.cumsum(np.square(whole, dtype=np.float64))])
+    loud = np.flatnonzero(np.sqrt((energy[window:] - energy[:-window]) / window) > 10 ** (-45 / 20))
+    pauses = [
+        (after - before - window) / RATE * 1000
+        for before, after in zip(loud[:-1], loud[1:], strict=True)
+        if after - before > window and before < near + reach and after > near - reach
+    ]
+    return max(pauses, default=0.0)
+
+
+@pytest.mark.parametrize("speed", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize(
+    ("boundary", "shortest", "longest"), [(Boundary.SENTENCE, 600, 800), (Boundary.PARAGRAPH, 980, 1020)]
+)
+def test_sentences_and_paragraphs_have_their_pause_at_the_pace_of_the_voice(engine, boundary, shortest, longest, speed):
+    left = engine.synthesize(segment("The first one ends here.", after=boundary), Style("heart", speed))
+    right = engine.synthesize(segment("And here begins the next.", before=boundary, index=1), Style("heart", speed))
+
+    assert shortest <= pause_ms(signal(np.concatenate([left, right])), len(left)) * speed <= longest
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "It was the only house |in the street without a light",
+        "They took the later train |to Hamburg",
+        "a big |black dog",
+    ],
+)
+def test_a_forced_cut_is_hardly_a_pause(engine, sentence):
+    joined, seam = spoken_in_two(engine, *sentence.split("|"), Boundary.FORCED)
+
+    assert pause_ms(joined, seam) <= 30
+
+
+def test_a_continuation_is_not_spoken_like_a_beginning(engine):
+    text = "the fishermen hurried to their boats."
+
+    alone = engine.synthesize(segment(text, before=Boundary.CLAUSE), HEART)
+    continued = engine.synthesize(segment(text, before=Boundary.CLAUSE, lead_in="When the storm broke, "), HEART)
+
+    assert abs(len(alone) - len(continued)) < 0.3 * RATE  # the words of the lead-in are not in it
+    assert not np.array_equal(alone, continued)
+
+
+def test_no_join_clicks(engine):
+    for sentence in CUT[:12]:
+        left, right = re.split(r"\|", sentence)
+        joined, seam = spoken_in_two(engine, left, right, Boundary.CLAUSE)
+        steps = np.abs(np.diff(joined))
+
+        assert steps[seam - 240 : seam + 240].max() <= np.percentile(steps, 99.9)

@@ -1,0 +1,48 @@
+import pytest
+
+from voxgate.synth.engine import EngineInfo, Voice
+from voxgate.synth.messages import (
+    MAX_REQUEST_BYTES,
+    PREFIX,
+    BadMessage,
+    Failed,
+    Ready,
+    Spoken,
+    Synthesize,
+    decode_reply,
+    decode_request,
+    encode,
+    payload_length,
+)
+from voxgate.synth.segment import Boundary, Segment, Style
+
+VOICE = Voice("heart", "en-US", "hibari", "realtime", 24000)
+INFO = EngineInfo("hibari", "1", 24000, (VOICE,), max_slots=1, stepwise=False, deterministic=True)
+
+
+def test_a_request_arrives_as_it_was_sent():
+    segment = Segment(3, "naïve — 你好", 10, 20, Boundary.CLAUSE, Boundary.END, "Well, ")
+    request = Synthesize(7, segment, Style("heart", 1.5, 42))
+
+    data = encode(request)
+
+    assert payload_length(data[: PREFIX.size], MAX_REQUEST_BYTES) == len(data) - PREFIX.size
+    assert decode_request(data[PREFIX.size :]) == request
+
+
+@pytest.mark.parametrize("reply", [Ready(INFO), Spoken(1, b"\x01\x00", 0.01), Failed(1, "why")])
+def test_a_reply_arrives_as_it_was_sent(reply):
+    assert decode_reply(encode(reply)[PREFIX.size :]) == reply
+
+
+@pytest.mark.parametrize("payload", [b"", b"\xc1", b"\x90", b"\x93\xa5ready\x01\x02", encode(Ready(INFO))])
+def test_what_cannot_be_read_is_a_bad_message(payload):
+    with pytest.raises(BadMessage):
+        decode_reply(payload)
+    with pytest.raises(BadMessage):
+        decode_request(payload)
+
+
+def test_a_length_over_the_limit_is_a_bad_message():
+    with pytest.raises(BadMessage, match="over the limit"):
+        payload_length(PREFIX.pack(MAX_REQUEST_BYTES + 1), MAX_REQUEST_BYTES)
