@@ -1,1 +1,1 @@
-"""From text to PCM: segmenter, scheduler, engines and the processes they run in. Knows no sockets of clients, no JSON, no sessions."""
+"""From text to PCM: segmenter, scheduler, engines and their processes. Knows no client sockets, no JSON, no sessions."""

@@ -44,10 +44,14 @@ Signal = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """How much silence a side keeps, in seconds at speed 1: more is cut, less is padded."""
+    """How much silence a side keeps, in seconds: more is cut, less is padded."""
 
     least: float
     most: float
+    paced: bool = True  # a pause is part of the pace, so these are seconds at speed 1; latency is not
+
+    def at(self, pace: float) -> "Silence":
+        return Silence(self.least / pace, self.most / pace, False) if self.paced else self
 
 
 def _exactly(seconds: float) -> Silence:
@@ -63,7 +67,7 @@ TAIL: dict[Boundary, Silence] = {
     Boundary.END: ALL,
 }
 LEAD: dict[Boundary, Silence] = {
-    Boundary.START: Silence(0.0, 0.015),
+    Boundary.START: Silence(0.0, 0.015, paced=False),
     Boundary.CLAUSE: _exactly(CLAUSE_PAUSE_ALONE_S - CLAUSE_TAIL_S),
     Boundary.FORCED: Silence(0.0, 0.015),
     Boundary.SENTENCE: Silence(0.220, 0.320),
@@ -85,7 +89,7 @@ def continuation_lead(before: Boundary, whole_s: float) -> Silence:
 
 
 def trim(signal: Signal, rate: int, lead: Silence, tail: Silence, pace: float = 1.0) -> Signal:
-    """`signal` with its silence at both ends brought within `lead` and `tail`, divided by `pace` (the speaking rate).
+    """`signal` with its silence at both ends brought within `lead` and `tail` at the speaking rate `pace`.
 
     A signal without anything audible is returned as it is.
     """
@@ -93,8 +97,8 @@ def trim(signal: Signal, rate: int, lead: Silence, tail: Silence, pace: float = 
     if sound is None:
         return signal
     first, last = sound
-    start, pad_left = _edge(first, lead, rate, pace)
-    kept_right, pad_right = _edge(len(signal) - last, tail, rate, pace)
+    start, pad_left = _edge(first, lead.at(pace), rate)
+    kept_right, pad_right = _edge(len(signal) - last, tail.at(pace), rate)
     stop = len(signal) - kept_right
     out = np.concatenate([np.zeros(pad_left, np.float32), signal[start:stop], np.zeros(pad_right, np.float32)])
     if start or pad_left:
@@ -156,10 +160,10 @@ def to_int16(signal: Signal) -> NDArray[np.int16]:
     return np.rint(np.clip(signal, -1.0, 1.0) * 32767.0).astype(np.int16)
 
 
-def _edge(silent: int, wanted: Silence, rate: int, pace: float) -> tuple[int, int]:
+def _edge(silent: int, wanted: Silence, rate: int) -> tuple[int, int]:
     """(samples to cut, samples to pad) at an end with `silent` samples of silence."""
-    cut = max(0, silent - int(min(wanted.most / pace * rate, silent)))
-    pad = max(0, _samples(wanted.least / pace, rate) - silent)
+    cut = max(0, silent - int(min(wanted.most * rate, silent)))
+    pad = max(0, _samples(wanted.least, rate) - silent)
     return cut, pad
 
 

@@ -44,7 +44,8 @@ class _Utterance:
 class Synthesizer:
     def __init__(self, *, workers: int, nice: int = 5, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._scheduler = Scheduler(TARGET_LEAD_S)
+        self.target_lead_s = TARGET_LEAD_S
+        self._scheduler = Scheduler(self.target_lead_s)
         self._pool = Pool(self, workers=workers, nice=nice)
         self._utterances: dict[int, _Utterance] = {}
         self._jobs: dict[int, tuple[_Utterance, Segment]] = {}

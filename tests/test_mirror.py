@@ -9,8 +9,7 @@ from tree import ROOT, has_code, mirrors, modules
 
 
 def mirror_of(module: Path) -> Path:
-    named = module.parent if module.name == "__init__.py" else module  # of a package: gateway/cli -> test_cli.py
-    return named.parent / f"test_{named.stem}.py"
+    return module.parent / f"test_{module.name}"
 
 
 def names(paths: set[Path]) -> list[str]:

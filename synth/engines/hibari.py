@@ -63,7 +63,7 @@ class _Frames:
 
     def of(self, silence: Silence) -> float:
         """How many frames the most that `silence` keeps is."""
-        return silence.most / FRAME_S / self.speed
+        return silence.at(self.speed).most / FRAME_S
 
 
 class HibariEngine:

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from scripted_stage import HEART, ScriptedStage, spoken
 
+from scripted_stage import HEART, ScriptedStage, spoken
 from voxgate.admission.controller import Outcome
 from voxgate.codecs.packetizer import choose_format
 from voxgate.gateway.context import HIGH_MARK_S, IDLE_FLUSH_S, NEVER, Context, Settings

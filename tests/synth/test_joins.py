@@ -76,7 +76,9 @@ def test_cut_edges_fade_and_nothing_between_changes():
 
     trimmed = joins.trim(signal, RATE, joins.LEAD[Boundary.START], joins.TAIL[Boundary.CLAUSE])
 
-    start = joins.audible(signal, RATE)[0] - 15 * ms
+    bounds = joins.audible(signal, RATE)
+    assert bounds is not None
+    start = bounds[0] - 15 * ms
     fade = 5 * ms
     assert abs(trimmed[0]) < 1e-5
     assert abs(trimmed[-1]) < 1e-5

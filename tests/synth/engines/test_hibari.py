@@ -1,4 +1,4 @@
-import re
+import itertools
 
 import numpy as np
 import pytest
@@ -190,7 +190,7 @@ def test_a_cut_clause_pauses_like_the_sentence_spoken_whole(engine, sentence):
 
     pause = pause_ms(joined, seam)
     natural = longest_pause_ms(whole, near=seam)
-    assert pause <= max(250, MEASURABLE_MS)
+    assert pause <= 250
     assert pause <= max(1.3 * natural, MEASURABLE_MS)
     if natural >= 150 / 1.2:
         assert pause >= 150
@@ -203,7 +203,7 @@ def longest_pause_ms(whole, near):
     loud = np.flatnonzero(np.sqrt((energy[window:] - energy[:-window]) / window) > 10 ** (-45 / 20))
     pauses = [
         (after - before - window) / RATE * 1000
-        for before, after in zip(loud[:-1], loud[1:], strict=True)
+        for before, after in itertools.pairwise(loud)
         if after - before > window and before < near + reach and after > near - reach
     ]
     return max(pauses, default=0.0)
@@ -229,7 +229,9 @@ def test_sentences_and_paragraphs_have_their_pause_at_the_pace_of_the_voice(engi
     ],
 )
 def test_a_forced_cut_is_hardly_a_pause(engine, sentence):
-    joined, seam = spoken_in_two(engine, *sentence.split("|"), Boundary.FORCED)
+    left, right = sentence.split("|")
+
+    joined, seam = spoken_in_two(engine, left, right, Boundary.FORCED)
 
     assert pause_ms(joined, seam) <= 30
 
@@ -246,7 +248,7 @@ def test_a_continuation_is_not_spoken_like_a_beginning(engine):
 
 def test_no_join_clicks(engine):
     for sentence in CUT[:12]:
-        left, right = re.split(r"\|", sentence)
+        left, right = sentence.split("|")
         joined, seam = spoken_in_two(engine, left, right, Boundary.CLAUSE)
         steps = np.abs(np.diff(joined))
 

@@ -1,0 +1,174 @@
+import asyncio
+import os
+import signal
+import sys
+
+import numpy as np
+import pytest
+import pytest_asyncio
+
+from voxgate.synth.pool import Pool, WorkersUnavailable
+from voxgate.synth.segment import Boundary, Segment, Style
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+HEART = Style("heart")
+LONG = "She opened the window, looked at the rain for a while, and then went back to her book without a word. "
+SOON = 0.05, 0.1  # seconds of back-off
+
+
+class Recorder:
+    """What the pool reports, by job."""
+
+    def __init__(self):
+        self.outcomes = {}
+        self.changed = asyncio.Event()
+
+    def on_idle(self):
+        self.changed.set()
+
+    def on_spoken(self, job, pcm, compute_s):
+        self.outcomes[job] = pcm
+        self.changed.set()
+
+    def on_failed(self, job, message):
+        self.outcomes[job] = message
+        self.changed.set()
+
+    async def until(self, condition):
+        async with asyncio.timeout(30):
+            while not condition():
+                self.changed.clear()
+                await self.changed.wait()
+
+    async def outcome(self, job):
+        await self.until(lambda: job in self.outcomes)
+        return self.outcomes.pop(job)
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def shared():
+    recorder = Recorder()
+    pool = Pool(recorder, workers=2, nice=0, job_deadline_s=2.0, back_off_s=SOON)
+    pool.start()
+    assert not pool.ready
+    await pool.wait_ready()
+    yield pool, recorder
+    await pool.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def pool(shared):
+    """The pool with both of its workers idle."""
+    pool, recorder = shared
+    await recorder.until(lambda: pool.idle == 2)
+    return pool
+
+
+@pytest.fixture
+def recorder(shared):
+    return shared[1]
+
+
+def segment(text):
+    return Segment(0, text, 0, len(text), Boundary.START, Boundary.END)
+
+
+async def test_a_warmed_pool_declares_the_engine(pool):
+    assert pool.ready
+    assert [voice.id for voice in pool.info.voices] == ["heart"]
+
+
+async def test_every_worker_speaks_the_same_samples(pool, recorder):
+    one, other = pool.submit(segment("One and the same."), HEART), pool.submit(segment("One and the same."), HEART)
+    assert pool.idle == 0
+
+    pcm = await recorder.outcome(one)
+
+    assert pcm.dtype == np.int16
+    assert len(pcm) > 12000
+    assert np.array_equal(await recorder.outcome(other), pcm)
+
+
+async def test_a_refused_segment_costs_no_worker(pool, recorder):
+    workers = pool.pids
+
+    assert await recorder.outcome(pool.submit(segment("Hi."), Style("nobody"))) == "unknown voice 'nobody'"
+    assert pool.pids == workers
+
+
+async def test_a_killed_worker_fails_its_job_and_is_replaced_while_others_go_on(pool, recorder):
+    restarts, victim = pool.restarts, pool.pids[0]
+    jobs = [pool.submit(segment(LONG * 5), HEART), pool.submit(segment(LONG * 5), HEART)]
+
+    os.kill(victim, signal.SIGKILL)
+
+    outcomes = [await recorder.outcome(job) for job in jobs]
+    assert sorted(isinstance(outcome, str) for outcome in outcomes) == [False, True]
+    assert "the engine worker died" in [outcome for outcome in outcomes if isinstance(outcome, str)]
+    assert pool.ready
+    await recorder.until(lambda: pool.idle == 2)
+    assert victim not in pool.pids
+    assert pool.restarts == restarts + 1
+
+
+async def test_an_idle_worker_that_dies_is_replaced_before_it_gets_work(pool, recorder):
+    victim = pool.pids[0]
+
+    os.kill(victim, signal.SIGKILL)
+
+    await recorder.until(lambda: victim not in pool.pids and len(pool.pids) == 2)
+    assert pool.idle == 2
+    jobs = [pool.submit(segment("Both are here."), HEART) for _ in range(2)]
+    assert all([len(await recorder.outcome(job)) > 12000 for job in jobs])
+
+
+async def test_a_worker_that_falls_silent_is_killed_and_replaced(pool, recorder):
+    silent = pool.pids
+    for pid in silent:
+        os.kill(pid, signal.SIGSTOP)
+    job = pool.submit(segment("Is anybody there?"), HEART)
+
+    assert await recorder.outcome(job) == "the engine worker died"
+
+    for pid in set(silent) & set(pool.pids):
+        os.kill(pid, signal.SIGCONT)
+    await recorder.until(lambda: pool.idle == 2)
+    assert len(set(silent) & set(pool.pids)) == 1
+
+
+async def test_workers_that_never_come_up_are_given_up():
+    pool = Pool(Recorder(), workers=2, nice=0, back_off_s=SOON, command=(sys.executable, "-c", "raise SystemExit(3)"))
+    pool.start()
+
+    with pytest.raises(WorkersUnavailable, match="exit status 3"):
+        await pool.wait_ready()
+
+    assert not pool.ready
+    await pool.close()
+
+
+@pytest.mark.parametrize("sends", [r"b'\xff' * 8", r"b'\x00\x00\x00\x01\xc1'", r"b'\x00\x00\x00\x05\x93\xa1x\x01\x02'"])
+async def test_a_worker_out_of_protocol_is_killed(sends):
+    script = f"import socket, sys, time; socket.socket(fileno=int(sys.argv[1])).sendall({sends}); time.sleep(60)"
+    pool = Pool(Recorder(), workers=1, nice=0, back_off_s=SOON, command=(sys.executable, "-c", script))
+    pool.start()
+
+    with pytest.raises(WorkersUnavailable, match="broke the protocol"):
+        await pool.wait_ready()
+
+    await pool.close()
+
+
+async def test_closing_ends_every_process():
+    pool = Pool(Recorder(), workers=1, nice=0)
+    pool.start()
+    await pool.wait_ready()
+    pids = pool.pids
+
+    await pool.close()
+
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    assert not pool.ready
