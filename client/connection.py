@@ -36,7 +36,7 @@ from .messages import (
     decode_audio,
     encode,
 )
-from .socket import VoiceSocket
+from .socket import VoiceSocket, dial
 
 STREAM_PATH = "/v1/stream"
 _PING_SECONDS = 20.0  # keeps middleboxes awake; an answer is never waited for
@@ -45,18 +45,21 @@ _MESSAGE_BYTES = 1 << 20
 
 
 @asynccontextmanager
-async def connect(url: str, key: str | None = None, *, open_timeout: float = 10.0) -> AsyncIterator["Connection"]:
+async def connect(
+    url: str, key: str | None = None, *, open_timeout: float = 10.0, receive_buffer_bytes: int | None = None
+) -> AsyncIterator["Connection"]:
     """A connection that is ready to speak; closed on the way out.
 
     `url` is `ws://`, `wss://`, `http://` or `https://`; without a path it means `/v1/stream`. A query may carry
     defaults for the contexts (`?voice=…&codec=…`). Raises `Unreachable`, `HandshakeRefused`, `ConnectionClosed`
     (accepted, then closed before `ready`), `ProtocolError`, and `ValueError` for a url that is none. Proxies of the
-    environment are not used.
+    environment are not used. `receive_buffer_bytes` bounds what the system takes in while nobody reads; left alone it
+    swallows minutes of speech before the server notices.
     """
     connection = Connection()
     try:
         async with asyncio.timeout(open_timeout):
-            await connection._open(stream_url(url), key)
+            await connection._open(stream_url(url), key, receive_buffer_bytes)
     except TimeoutError:
         connection._abort()
         raise Unreachable(f"{url} did not answer within {open_timeout:g} s") from None
@@ -93,7 +96,7 @@ class Connection:
         self._ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
         self._contexts: dict[str, Context] = {}
         self._streams: dict[int, Context] = {}
-        self._crowded: set[str] = set()
+        self._holding: set[str | None] = set()  # contexts that have more than they should, None: our caller
         self._failure: VoiceError | None = None
         self._numbers = itertools.count(1)
 
@@ -130,22 +133,35 @@ class Connection:
             raise
         return opened
 
+    @property
+    def closed(self) -> bool:
+        """Whether the socket is gone, or will be: no context can be started any more."""
+        return self._failure is not None
+
+    def pause_reading(self) -> None:
+        """Take nothing off the socket until `resume_reading`: a listener who is stuck, as the server sees it."""
+        self._hold(None, True)
+
+    def resume_reading(self) -> None:
+        self._hold(None, False)
+
     async def close(self) -> None:
         """Close the socket; contexts still live end with `ConnectionClosed`. Never raises."""
-        self._end_all(
-            ConnectionClosed(1000, "closed by this side")
-        )  # reads again: the answer comes after what is unread
+        self.resume_reading()  # the answer comes after what is unread
+        self._end_all(ConnectionClosed(1000, "closed by this side"))
         if self._socket is not None:
             await self._socket.close()
 
-    async def _open(self, url: str, key: str | None) -> None:
+    async def _open(self, url: str, key: str | None, receive_buffer_bytes: int | None) -> None:
         try:
+            sock = await dial(url, receive_buffer_bytes) if receive_buffer_bytes else None
             await connect_socket(
                 url,
                 subprotocols=[cast(Subprotocol, PROTOCOL)],
                 compression=None,
                 additional_headers={"Authorization": f"Bearer {key}"} if key else None,
                 proxy=None,
+                sock=sock,
                 open_timeout=None,
                 ping_interval=_PING_SECONDS,
                 ping_timeout=None,
@@ -266,11 +282,14 @@ class Connection:
             self._contexts[context.id] = context
 
     def _on_crowded(self, context: Context, crowded: bool) -> None:
-        held = bool(self._crowded)
-        (self._crowded.add if crowded else self._crowded.discard)(context.id)
-        if held == bool(self._crowded) or self._socket is None:
+        self._hold(context.id, crowded)
+
+    def _hold(self, who: str | None, hold: bool) -> None:
+        held = bool(self._holding)
+        (self._holding.add if hold else self._holding.discard)(who)
+        if held == bool(self._holding) or self._socket is None:
             return
-        if crowded:
+        if hold:
             self._socket.pause_reading()
         else:
             self._socket.resume_reading()

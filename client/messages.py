@@ -168,6 +168,16 @@ class Audio(msgspec.Struct, frozen=True, gc=False):
             at += 2 + size
         return packets
 
+    def packet_count(self) -> int:
+        """How many Opus packets there are, from their lengths alone: for who counts seconds and plays nothing."""
+        count, at, payload = 0, 0, self.payload
+        while at < len(payload):
+            at += 2 + int.from_bytes(payload[at : at + 2])
+            count += 1
+        if at != len(payload):
+            raise ProtocolError(f"audio message {self.sequence} ends inside a packet")
+        return count
+
 
 Event = Started | Audio | Words | Flushed | TextWarning | Error | Done | Cancelled
 

@@ -4,11 +4,14 @@ The `websockets` asyncio client does the handshake, TLS, control frames and clos
 because a task per connection that is woken for every message costs more than the message. Knows no JSON, no contexts.
 """
 
+import asyncio
+import socket
 import time
 from typing import Any, Protocol
 
 from websockets.asyncio.client import ClientConnection
 from websockets.frames import Frame, Opcode
+from websockets.uri import parse_uri
 
 _DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 
@@ -58,3 +61,30 @@ class VoiceSocket(ClientConnection):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._sink.on_lost(self.close_code or 1006, self.close_reason or "")
+
+
+async def dial(url: str, receive_buffer_bytes: int) -> socket.socket:
+    """A TCP connection whose receive buffer is bounded from its first segment on: later, the window is promised.
+
+    Raises `OSError`.
+    """
+    address = parse_uri(url)
+    loop = asyncio.get_running_loop()
+    failure: OSError | None = None
+    for family, kind, protocol, _, target in await loop.getaddrinfo(
+        address.host, address.port, type=socket.SOCK_STREAM
+    ):
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+            await loop.sock_connect(sock, target)
+        except OSError as failed:
+            sock.close()
+            failure = failed
+        except BaseException:
+            sock.close()
+            raise
+        else:
+            return sock
+    raise failure or OSError(f"{address.host} has no address")

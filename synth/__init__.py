@@ -1,1 +1,1 @@
-"""From text to PCM: segmenter, scheduler, engines and their processes. Knows no client sockets, no JSON, no sessions."""
+"""From text to PCM: segmenter, scheduler, engines, their processes. Knows no client sockets, no JSON, no sessions."""

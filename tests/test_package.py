@@ -1,8 +1,8 @@
 """What is shipped: the wheel holds the package and nothing else, and a server runs from it in an empty environment."""
 
+import shutil
 import subprocess
 import sys
-import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -42,8 +42,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from the unpacked sdist, which shows that the sdist is complete."""
     unpacked = tmp_path_factory.mktemp("unpacked")
-    with tarfile.open(sdist) as archive:
-        archive.extractall(unpacked, filter="data")
+    shutil.unpack_archive(sdist, unpacked)
     (source,) = unpacked.iterdir()
     return build("wheel", source, tmp_path_factory.mktemp("wheel"))
 

@@ -1,4 +1,4 @@
-"""What the README says holds: its program runs as it stands, its settings are the real ones, its links lead somewhere."""
+"""What the README says holds: its program runs as it stands, its settings are real, its links lead somewhere."""
 
 import re
 import subprocess

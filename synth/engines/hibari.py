@@ -10,6 +10,7 @@ cuts, the first eight phonemes are then off by 0.8 semitones instead of 2.1 and 
 fifth more CPU on that segment; the whole lead-in gives 0.7 and 1.4. The pause comes with it, measured.
 """
 
+import hashlib
 import json
 import os
 from dataclasses import dataclass
@@ -26,15 +27,20 @@ from .. import joins
 from ..engine import EngineInfo, Voice
 from ..joins import Signal, Silence
 from ..segment import Boundary, Segment, Style
+from .onnx_graph import with_outputs
+from .waveform import Frames, Noise, noise_table, stretch, waveform
 
-HIBARI_VERSION = "0.2.1"  # DURATIONS names a tensor inside this very model file
+HIBARI_VERSION = "0.2.1"  # the tensors named below are inside this very model file
+HEAD = "/head/Add_output_0"  # [1, F, 5 * 601]
+F0 = "f0"  # [1, F], Hz
 DURATIONS = "/Clip_output_0"  # [L], one per phoneme id, in units of 25 ms
+REARRANGED = frozenset({"/Transpose_58_output_0", "lh"})  # the head turned and split, 5 % of the graph's time
 FRAMES_PER_UNIT = 2
 FRAME_S = dsp.HOP / dsp.SR  # 12.5 ms
 MAX_PHONEMES = 400  # of one run, as in hibari
 SPEEDS = 0.25, 4.0
 CONTEXT_WORDS = 5  # of the lead-in; see above
-REVISION = "1"  # of this file's part in the sound
+REVISION = "2"  # of this file's part in the sound
 
 # Where sound lies against durations, in frames at speed 1 (measured on 60 clauses at speeds 0.5 to 2): it begins
 # 0 to 10 before the first phoneme does and ends 4 or more before the last one does.
@@ -47,19 +53,32 @@ PLAIN = str.maketrans("[]", "()")
 WARM_UP = "The quick brown fox, as every typist knows, jumps over 12 lazy voxgates, | and all of it is spoken at once."
 
 
+class _Noise:
+    """Stretches of the noise table for one segment: what is taken depends on the seed and the text alone."""
+
+    def __init__(self, table: Noise, seed: str) -> None:
+        self._table = table
+        self._number = int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest())
+
+    def take(self, frames: int) -> Noise:
+        self._number = self._number * 6364136223846793005 + 1442695040888963407 & 0xFFFF_FFFF_FFFF_FFFF
+        return stretch(self._table, frames, self._number >> 16)
+
+
 @dataclass(frozen=True, slots=True)
 class _Frames:
     """What the network says of a phoneme string; instants are in frames."""
 
-    spectra: tuple[NDArray[np.float32], ...]  # five of [601, F]
+    head: Frames  # [F, 5 * 601]
     f0: NDArray[np.float32]  # Hz [F]
     starts: NDArray[np.int64]  # of each phoneme, the silence before the first one excluded [L]
     sound_end: int  # where the last phoneme that makes a sound ends
     speed: float
 
-    def render(self, begin: float, end: float, rng: np.random.Generator) -> Signal:
+    def render(self, begin: float, end: float, noise: _Noise) -> Signal:
         window = slice(int(max(begin, 0)), int(min(end, len(self.f0))))
-        return dsp.synth(*(part[:, window] for part in self.spectra), f0=self.f0[window], rng=rng)
+        f0 = self.f0[window]
+        return waveform(self.head[window], f0, noise.take(len(f0)))
 
     def of(self, silence: Silence) -> float:
         """How many frames the most that `silence` keeps is."""
@@ -71,6 +90,7 @@ class HibariEngine:
 
     def __init__(self) -> None:
         self._session = _open_session()
+        self._noise = noise_table()
         self._g2p = G2P()
         with open(os.path.join(ASSETS, "vocab.json"), encoding="utf-8") as file:
             self._vocabulary: dict[str, int] = json.load(file)
@@ -96,18 +116,18 @@ class HibariEngine:
             raise ValueError(f"unknown voice {style.voice!r}")
         if not SPEEDS[0] <= style.speed <= SPEEDS[1]:
             raise ValueError(f"speed {style.speed} is outside {SPEEDS[0]}-{SPEEDS[1]}")
-        rng = np.random.default_rng((style.seed & 0xFFFF_FFFF_FFFF_FFFF, segment.index))
+        noise = _Noise(self._noise, f"{style.seed} {segment.text}")
         speed, lead, tail = style.speed, joins.LEAD[segment.before], joins.TAIL[segment.after]
         sentences = self._phonemize(segment.text)
         if not sentences:
             return np.zeros(0, np.int16)
         tails = [*[joins.ALL] * (len(sentences) - 1), tail]
         if context := self._context(segment):
-            head, lead = self._continue(context, sentences[0], segment.before, speed, tails[0], rng)
+            head, lead = self._continue(context, sentences[0], segment.before, speed, tails[0], noise)
         else:
-            head = self._speak(sentences[0], speed, lead, tails[0], rng)
+            head = self._speak(sentences[0], speed, lead, tails[0], noise)
         others = zip(sentences[1:], tails[1:], strict=True)
-        signal = np.concatenate([head, *(self._speak(each, speed, joins.ALL, kept, rng) for each, kept in others)])
+        signal = np.concatenate([head, *(self._speak(each, speed, joins.ALL, kept, noise) for each, kept in others)])
         return joins.to_int16(joins.trim(signal, dsp.SR, lead, tail, speed))
 
     # --- text ---------------------------------------------------------------------------------------------------
@@ -143,21 +163,21 @@ class HibariEngine:
 
     # --- sound --------------------------------------------------------------------------------------------------
 
-    def _speak(self, phonemes: str, speed: float, lead: Silence, tail: Silence, rng: np.random.Generator) -> Signal:
+    def _speak(self, phonemes: str, speed: float, lead: Silence, tail: Silence, noise: _Noise) -> Signal:
         """`phonemes` alone, with no less silence around than `lead` and `tail` keep of the voice's own."""
         frames = self._run(phonemes, speed)
         begin = frames.starts[0] - ONSET_FRAMES / speed - frames.of(lead) - EDGE_FRAMES
-        return frames.render(begin, frames.sound_end + frames.of(tail) + EDGE_FRAMES, rng)
+        return frames.render(begin, frames.sound_end + frames.of(tail) + EDGE_FRAMES, noise)
 
     def _continue(
-        self, context: str, phonemes: str, before: Boundary, speed: float, tail: Silence, rng: np.random.Generator
+        self, context: str, phonemes: str, before: Boundary, speed: float, tail: Silence, noise: _Noise
     ) -> tuple[Signal, Silence]:
         """`phonemes` as they sound after `context`, from the pause between them on; and what to keep of that pause."""
         frames = self._run(f"{context} {phonemes}", speed)
         seam = int(frames.starts[self._length(context) + 1])
         horizon = ONSET_FRAMES + joins.CLAUSE_HORIZON_S / FRAME_S
         begin = max(int(seam - horizon / speed - EDGE_FRAMES), 0)
-        signal = frames.render(begin, frames.sound_end + frames.of(tail) + EDGE_FRAMES, rng)
+        signal = frames.render(begin, frames.sound_end + frames.of(tail) + EDGE_FRAMES, noise)
         onset_from = seam - begin - ONSET_FRAMES / speed
         pause = joins.pause_within(signal, dsp.SR, int(onset_from * dsp.HOP), (seam - begin) * dsp.HOP)
         whole_s = (pause.stop - pause.start) / dsp.SR * speed
@@ -167,11 +187,10 @@ class HibariEngine:
         known = [p for p in phonemes if p in self._vocabulary]
         ids = [0, *(self._vocabulary[p] for p in known), 0]
         feed = {"ids": np.asarray([ids], np.int64), "speed": np.asarray([speed], np.float32)}
-        *outputs, durations = (np.asarray(output) for output in self._session.run(None, feed))
-        *spectra, f0 = (output[0] for output in outputs)
+        head, f0, durations = (np.asarray(output) for output in self._session.run(None, feed))
         ends = FRAMES_PER_UNIT * np.cumsum(durations.astype(np.int64))
         last = max((n for n, p in enumerate(known) if p not in SILENT_PHONEMES), default=-1)
-        return _Frames(tuple(spectra), f0, starts=ends[:-2], sound_end=int(ends[last + 1]), speed=speed)
+        return _Frames(head[0], f0[0], starts=ends[:-2], sound_end=int(ends[last + 1]), speed=speed)
 
 
 def _pieces(phonemes: str) -> list[str]:
@@ -185,33 +204,13 @@ def _pieces(phonemes: str) -> list[str]:
 
 
 def _open_session() -> ort.InferenceSession:
-    """The model with its durations as a seventh output.
-
-    Protobuf merges what it reads twice and appends to repeated fields, so a second ModelProto behind the first, holding
-    nothing but a graph output, exposes any inner tensor. It saves the onnx package.
-    """
+    """The model with its head as it is computed, and with its durations."""
     if version("hibari-tts") != HIBARI_VERSION:
         raise RuntimeError(f"hibari-tts {HIBARI_VERSION} is needed, {version('hibari-tts')} is installed")
     with open(os.path.join(ASSETS, "hibari.onnx"), "rb") as file:
-        model = file.read()
-    output = _field(1, DURATIONS.encode())  # ValueInfoProto.name
-    model += _field(7, _field(12, output))  # ModelProto.graph, GraphProto.output
+        model = with_outputs(file.read(), (HEAD, F0, DURATIONS), REARRANGED)
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.enable_mem_pattern = False  # a plan per length: 10 MB more after 300 sentences, no time saved
     options.log_severity_level = 3
     return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-
-
-def _field(number: int, content: bytes) -> bytes:
-    """A length-delimited protobuf field."""
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
