@@ -4,8 +4,8 @@ The ASGI application is Starlette for HTTP; `/v1/stream` is taken before it, bec
 itself and not a wrapper of it.
 """
 
+import asyncio
 import logging
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,9 +19,13 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from ..admission import controller as admission
+from ..synth.cache import phrases
+from ..synth.cache.levels import Levels, Store
+from ..synth.cache.rehearsal import rehearse
+from ..synth.pool import WorkersUnavailable
 from ..synth.synthesizer import Synthesizer
-from . import wire
-from .config import Config
+from . import supervisor, wire
+from .config import Config, ConfigError
 from .connection import Connection, House
 from .encoding import Encoders
 from .handshake import Accepted, Doorkeeper, Rejection
@@ -46,10 +50,18 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class App:
-    """The ASGI application of one gateway process."""
+    """The ASGI application of one gateway process.
 
-    def __init__(self, config: Config) -> None:
+    `warm_first`: start up only when the voices are ready, so that a gateway that shares its port with others takes no
+    connection it would have to refuse. Raises `ConfigError` for a setting whose fault shows only here.
+    """
+
+    def __init__(self, config: Config, *, warm_first: bool = False) -> None:
         self.config = config
+        self._warm_first = warm_first
+        self._phrases = _phrases(config.phrases)
+        self._caches = Levels(config.cache_bytes, _redis(config) if config.redis_url else None)
+        self._rehearsed = False  # every phrase has been spoken
         self.house: House | None = None  # while the lifespan runs
         self._doorkeeper = Doorkeeper(config.keys, config.origins)
         self._limits = Limits(
@@ -86,16 +98,39 @@ class App:
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        cores = len(os.sched_getaffinity(0))
-        synthesizer = Synthesizer(workers=self.config.workers or cores)
+        cores = supervisor.cores()
+        synthesizer = Synthesizer(workers=self.config.workers or cores, caches=self._caches)
         encoders = Encoders(threads=min(cores, 4))
         self.house = House(synthesizer, encoders, self._controller)
         await synthesizer.start()
+        rehearsal = asyncio.create_task(self._rehearse(synthesizer))
         try:
+            if self._warm_first:
+                await synthesizer.wait_ready()
+                await rehearsal
             yield
         finally:
+            rehearsal.cancel()
+            await asyncio.gather(rehearsal, return_exceptions=True)
             await synthesizer.close()
+            await self._caches.close()
             encoders.close()
+
+    async def _rehearse(self, synthesizer: Synthesizer) -> None:
+        """Speaks the phrase pool, so that it is there when the server becomes ready."""
+        try:
+            await rehearse(synthesizer, self._phrases)
+        except* WorkersUnavailable:
+            pass  # the pool has said so
+        except* phrases.PhrasesError as problems:
+            for problem in problems.exceptions:
+                logger.error("phrases: %s: %s; the server does not become ready", self.config.phrases, problem)
+        else:
+            self._rehearsed = True
+
+    @property
+    def _voices_ready(self) -> bool:
+        return self._rehearsed and self.house is not None and self.house.synthesizer.ready
 
     # --- the voice stream ------------------------------------------------------------------------------------------
 
@@ -124,7 +159,7 @@ class App:
         examined = self._doorkeeper.examine(_headers(scope), scope["subprotocols"], scope["query_string"].decode())
         if isinstance(examined, Rejection):
             return examined
-        if self.house is None or not self.house.synthesizer.ready:
+        if not self._voices_ready:
             return Rejection(503, "the voices are still loading", 1.0)
         match self._controller.connect():
             case admission.Refusal() as refusal:
@@ -140,7 +175,7 @@ class App:
     async def _ready(self, _: Request) -> Response:
         if self._controller.draining:
             status = "draining"
-        elif self.house is None or not self.house.synthesizer.ready:
+        elif not self._voices_ready:
             status = "loading"
         else:
             return JSONResponse({"status": "ready"})
@@ -179,6 +214,25 @@ class _Page(StaticFiles):
         response = await super().get_response(path, scope)
         response.headers.update(PAGE_HEADERS)
         return response
+
+
+def _phrases(file: str) -> tuple[phrases.Phrase, ...]:
+    try:
+        return phrases.load(Path(file)) if file else ()
+    except phrases.PhrasesError as problem:
+        raise ConfigError(f"phrases: {problem}") from None
+
+
+def _redis(config: Config) -> Store:
+    """Loaded only where it is configured: the package is an extra."""
+    try:
+        from ..synth.cache.redis import BadUrl, RedisStore
+    except ImportError:
+        raise ConfigError("redis_url: the redis package is missing: pip install 'voxgate[redis]'") from None
+    try:
+        return RedisStore(config.redis_url, budget_s=config.redis_budget_s, ttl_s=config.redis_ttl_s)
+    except BadUrl as problem:
+        raise ConfigError(f"redis_url: {problem}") from None
 
 
 async def _reject(rejection: Rejection, receive: Receive, send: Send, socket: SocketProtocol) -> None:

@@ -4,6 +4,7 @@ A TOML file, overridden by `VOXGATE_*` variables, overridden by flags. An unknow
 refused at start-up, by name. The fields of `Config` are the only list of settings: all else follows it.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +29,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     host: Annotated[str, Meta(description="address to listen on")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535, description="port to listen on; 0 takes a free one")] = 8080
-    workers: Annotated[int, Meta(ge=0, description="engine worker processes; 0: one per core")] = 0
+    gateways: Annotated[int, Meta(ge=1, le=256, description="gateway processes that share the port")] = 1
+    workers: Annotated[int, Meta(ge=0, description="engine worker processes, all together; 0: one per core")] = 0
     keys: Annotated[tuple[str, ...], Meta(description="keys that clients must have one of; none: open to all")] = ()
     origins: Annotated[
         tuple[str, ...], Meta(description="origins of pages that may connect besides our own; * for any")
@@ -41,6 +43,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     max_pending_chars: Annotated[Count, Meta(description="text of a context received and not yet spoken")] = 20_000
     max_context_chars: Annotated[Count, Meta(description="text of a context in all its life")] = 500_000
     max_messages_per_second: Annotated[float, Meta(ge=1, description="messages of one connection")] = 2000.0
+    cache_bytes: Annotated[int, Meta(ge=0, description="speech that each gateway process keeps in memory; 0: none")] = (
+        67_108_864
+    )
+    phrases: Annotated[str, Meta(description="file of phrases that are spoken at the start and kept")] = ""
+    redis_url: Annotated[str, Meta(description="Redis that keeps speech for all gateways, redis://HOST:PORT/DB")] = ""
+    redis_budget_s: Annotated[Seconds, Meta(description="how long a segment may wait for Redis")] = 0.005
+    redis_ttl_s: Annotated[Seconds, Meta(description="how long Redis keeps speech")] = 86_400.0
     stall_s: Annotated[Seconds, Meta(description="a reader that takes nothing for so long is closed")] = 30.0
     context_idle_s: Annotated[Seconds, Meta(description="a context without anything to do is ended after this")] = 600.0
     drain_s: Annotated[float, Meta(ge=0, description="how long a shutdown lets speech finish")] = 15.0
@@ -82,12 +91,14 @@ def settings() -> tuple[msgspec.inspect.Field, ...]:
 
 
 def describe(loaded: Loaded) -> str:
-    """The settings as TOML, each with where it came from; keys are not shown."""
+    """The settings as TOML, each with where it came from; keys and passwords are not shown."""
     lines: list[str] = []
     for name in Config.__struct_fields__:
         value = getattr(loaded.config, name)
         if name == "keys":
             value = ["…" for _ in value]
+        elif name == "redis_url":
+            value = re.sub(r"(?<=://).*(?=@)|(?<=password=)[^&]*", "…", value)
         shown = msgspec.json.encode(value).decode()
         lines.append(f"{name} = {shown}  # {loaded.sources[name]}")
     return "\n".join(lines)

@@ -27,7 +27,8 @@ FIRST_PUSH_S = 0.06  # the first audio of an utterance is encoded in a bite, so 
 HIGH_MARK_S = 8.0  # audio generated and not taken, at which generation is held: a segment over the usual lead
 LOW_MARK_S = 4.0
 USUAL_LEAD_S = 2.0  # the lead synthesis aims at is meant for a listener who asked for this much
-BITE_CHARS = 512  # a long text is cut in bites, so that its first segment is being spoken while the rest is cut
+BITE_CHARS = 256  # what is cut into segments in one go …
+SEGMENTS_AHEAD = 4  # … while fewer than these wait to be spoken
 MESSAGE_BYTES = 16_384  # an audio message is closed when it holds this much
 POLL_BYTES = 65_536  # what one poll hands to the socket, so that a cancel never queues behind more
 
@@ -81,6 +82,10 @@ class Context:
         self._started = False
         self._finishing = False
         self._held = False
+        self._unread: deque[tuple[str | Event, float]] = deque()  # received, not yet cut; and when
+        self._told: list[wire.ServerMessage] = []  # to be said at once, before anything of the queue
+        self._rest: NDArray[np.int16] | None = None  # of a first segment, pushed when its first bite has been sent
+        self._rest_behind = 0  # … in messages after this one
         self._spoken = 0  # segments handed to the stage
         self._encoded = 0  # of those, encoded whole
         self._pushes: deque[bool] = deque()  # pushes in the encoder; True: the last of its segment
@@ -101,77 +106,91 @@ class Context:
         return self.text_length - self._timeline.text_end
 
     @property
+    def _all_encoded(self) -> bool:
+        """Whether everything received has been cut, spoken and encoded, but for what the segmenter holds back."""
+        return self._encoded == self._spoken and not self._unread
+
+    @property
     def waiting(self) -> bool:
         """Whether there is something to send that has not been sent."""
         return bool(self._queue)
 
     # --- text in ---------------------------------------------------------------------------------------------------
 
-    def feed(self, text: str, now: float) -> list[wire.ServerMessage]:
-        """More text; returns the messages it caused at once (started, warnings)."""
+    def feed(self, text: str, now: float) -> None:
+        """More text."""
         self.active_at = now
         self.text.append(text)
         self.text_length += len(text)
         self._idle_at = now + IDLE_FLUSH_S
-        told: list[wire.ServerMessage] = []
-        for at in range(0, len(text), BITE_CHARS):
-            told += self._speak(self._segmenter.push(text[at : at + BITE_CHARS]), now)
-            if self.failure:
-                break
-        return told
+        self._unread += ((text[at : at + BITE_CHARS], now) for at in range(0, len(text), BITE_CHARS))
+        self._read()
 
-    def flush(self, now: float) -> list[wire.ServerMessage]:
+    def flush(self, now: float) -> None:
         """Speak what is buffered, and say `flushed` behind its audio."""
         self.active_at = now
-        told = self._speak(self._segmenter.flush(), now)
-        self._mark(wire.Flushed(self.name))
-        return told
+        self._unread.append((Event.FLUSH, now))
+        self._read()
 
-    def end(self, now: float) -> list[wire.ServerMessage]:
+    def end(self, now: float) -> None:
         """Speak what is buffered; the context is done when that is sent."""
         self.active_at = now
-        told = self._speak(self._segmenter.end(), now)
+        self._unread.append((Event.END, now))
+        self._read()
+
+    def _read(self) -> None:
+        """Cuts what was received into segments, a few ahead of those being spoken: the rest would only be in the way."""
+        while self._unread and self._spoken - self._encoded < SEGMENTS_AHEAD and self.failure is None:
+            item, received_at = self._unread.popleft()
+            match item:
+                case Event.FLUSH:
+                    self._speak(self._segmenter.flush(), received_at)
+                    self._mark(wire.Flushed(self.name))
+                case Event.END:
+                    self._speak(self._segmenter.end(), received_at)
+                    self._end_unspoken()
+                case str():
+                    self._speak(self._segmenter.push(item), received_at)
+        self._finish_if_spoken()
+
+    def _end_unspoken(self) -> None:
+        """A text with nothing to speak is started and done, unless it was one that this voice cannot speak."""
         if self._spoken == 0 and self.failure is None:
             if self._dropped:
                 self.failure = Failure("unsupported_text", "nothing of the text is in a script this voice can speak")
             else:
-                told += self._say_started()
-        self._finish_if_spoken()
-        return told
+                self._say_started()
 
-    def _speak(self, segments: list[Segment], now: float) -> list[wire.ServerMessage]:
-        told: list[wire.ServerMessage] = []
+    def _speak(self, segments: list[Segment], received_at: float) -> None:
         for span in self._segmenter.take_dropped():
             self._dropped = True
-            told.append(
-                wire.Warning(self.name, "unsupported_text", span, f"{self.settings.voice.id} cannot speak this script")
-            )
+            message = f"{self.settings.voice.id} cannot speak this script"
+            self._told.append(wire.Warning(self.name, "unsupported_text", span, message))
         for segment in segments:
             if self.utterance is None:
                 match self._stage.admit(newcomer=not self._started):
                     case Refusal() as refusal:
                         self.failure = Failure("overloaded", refusal.message, refusal.retry_after)
-                        return told
+                        return
                     case Permit() as permit:
                         self._begin(permit)
-                        told += self._say_started()
             assert self.utterance is not None
             self._spoken += 1
-            self._asked.append(now)
+            self._asked.append(received_at)
             self._stage.speak(self.utterance, segment)
-        return told
 
     def _begin(self, permit: Permit) -> None:
         self._permit = permit
         self.utterance = self._stage.new_id()
         self._stage.open(self.utterance, self.settings.style)
+        self._say_started()
 
-    def _say_started(self) -> list[wire.ServerMessage]:
+    def _say_started(self) -> None:
         if self._started:
-            return []
+            return
         self._started = True
         voice, form = self.settings.voice, self.settings.form
-        return [
+        self._told.append(
             wire.Started(
                 context=self.name,
                 stream=self.stream,
@@ -183,7 +202,7 @@ class Context:
                 frame_samples=form.frame_samples,
                 pre_skip=form.pre_skip,
             )
-        ]
+        )
 
     # --- audio back ------------------------------------------------------------------------------------------------
 
@@ -194,11 +213,13 @@ class Context:
         if self.settings.timestamps and words:
             listed = tuple((word.text, word.start, word.end, word.offset) for word in words)
             self._queue.append(wire.Words(self.name, listed, estimated=True))
+        self._push_rest()
         bite = int(FIRST_PUSH_S * self.settings.voice.sample_rate)
-        if self.pacer.lead(now) <= 0 and not self._queued_samples and len(pcm) > bite:
+        if self.pacer.lead(now) <= 0 and not self._queued_samples and not self._pushes and len(pcm) > bite:
             self._push(pcm[:bite], last=False)
-            pcm = pcm[bite:]
-        self._push(pcm, last=True)
+            self._rest, self._rest_behind = pcm[bite:], self._sequence
+        else:
+            self._push(pcm, last=True)
 
     def encoded(self, packets: list[Packet], length: int | None, now: float) -> None:
         """The packets of one push; or, with the exact `length` of the context in samples, the last of all."""
@@ -213,12 +234,19 @@ class Context:
             self._encoded += 1
             while self._marks and self._marks[0][0] <= self._encoded:
                 self._queue.append(self._marks.popleft()[1])
-            self._finish_if_spoken()
+            self._read()
+        elif not packets:
+            self._push_rest()  # a resampler held back the whole bite
         self._cover(now)
 
     def _push(self, pcm: NDArray[np.int16], *, last: bool) -> None:
         self._pushes.append(last)
         self._track.push(pcm)
+
+    def _push_rest(self) -> None:
+        rest, self._rest = self._rest, None
+        if rest is not None:
+            self._push(rest, last=True)
 
     def _mark(self, message: wire.ServerMessage) -> None:
         if self._encoded == self._spoken:
@@ -227,7 +255,9 @@ class Context:
             self._marks.append((self._spoken, message))
 
     def _finish_if_spoken(self) -> None:
-        if self.state is State.ENDING and self._encoded == self._spoken and not self._finishing and not self.failure:
+        if not self._all_encoded or self._finishing or self.failure:
+            return
+        if self.state is State.ENDING:
             self._finishing = True
             self._track.finish()
 
@@ -249,8 +279,12 @@ class Context:
 
     def poll(self, now: float, out: list[str | bytes]) -> None:
         """Appends what may go onto the wire now, about `POLL_BYTES` of audio at most."""
+        if self._sequence > self._rest_behind:
+            self._push_rest()
         if not self._queue:
-            self._idle_flush(now, out)
+            self._idle_flush(now)
+        out += self.take_told()
+        if not self._queue:
             return
         rate = self.settings.form.sample_rate
         batch: list[Packet] = []
@@ -278,6 +312,12 @@ class Context:
             out.append(self._audio_message(batch))
         self._settle(now)
 
+    def take_told(self) -> list[str]:
+        """What is to be said at once, ahead of the audio."""
+        told = [wire.serialize(message) for message in self._told]
+        self._told.clear()
+        return told
+
     def wake_at(self, now: float) -> float:
         """The next instant at which `poll` may have something to do that no call announces."""
         if self._queue:
@@ -286,7 +326,9 @@ class Context:
                 return now
             duration = (item.end - item.start) / self.settings.form.sample_rate
             return now if self.pacer.may_send(now, duration) else self.pacer.opens_at(duration)
-        if self.state is State.OPEN and self._segmenter.pending and self._encoded == self._spoken:
+        if self._told or (self._rest is not None and self._sequence > self._rest_behind):
+            return now
+        if self.state is State.OPEN and self._segmenter.pending and self._all_encoded:
             return max(self._idle_at, self.pacer.until - IDLE_FLUSH_LEAD_S)
         return NEVER
 
@@ -314,14 +356,14 @@ class Context:
         if self._held and self._queued_s < LOW_MARK_S:
             self._held = False
             self._stage.release(self.utterance)
-        if self.state is State.CLOSED or (not self._queue and self._encoded == self._spoken):
+        if self.state is State.CLOSED or (not self._queue and self._all_encoded):
             self._end_utterance(Outcome.SERVED)
 
-    def _idle_flush(self, now: float, out: list[str | bytes]) -> None:
-        due = self.state is State.OPEN and now >= self._idle_at and self._encoded == self._spoken
+    def _idle_flush(self, now: float) -> None:
+        due = self.state is State.OPEN and now >= self._idle_at and self._all_encoded
         if due and self.pacer.lead(now) < IDLE_FLUSH_LEAD_S:
             self._idle_at = NEVER
-            out += [wire.serialize(message) for message in self._speak(self._segmenter.idle(), now)]
+            self._speak(self._segmenter.idle(), now)
 
     def _end_utterance(self, outcome: Outcome) -> None:
         if self.utterance is None or self._permit is None:
@@ -348,6 +390,8 @@ class Context:
         self.state = State.CLOSED
         self._end_utterance(outcome)
         self._track.close()
+        self._rest = None
+        self._unread.clear()
         self._queue.clear()
         self._marks.clear()
         self._queued_samples = 0

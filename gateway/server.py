@@ -6,14 +6,18 @@ up to a deadline.
 
 import asyncio
 import logging
+import multiprocessing
 import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from types import FrameType
 
+import msgspec
 import uvicorn
 
+from . import supervisor
 from .app import App
 from .config import Config
 from .protocol import SocketProtocol
@@ -28,12 +32,19 @@ POLL_S = 0.05
 class Server(uvicorn.Server):
     """Drains before it shuts down. A second signal ends the drain."""
 
-    def __init__(self, config: uvicorn.Config, app: App) -> None:
+    def __init__(self, config: uvicorn.Config, app: App, listening: Callable[[], None]) -> None:
         super().__init__(config)
         self._app = app
+        self._listening = listening
         self._signals = 0
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._listening()
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if sig == signal.SIGINT and multiprocessing.parent_process() is not None:
+            return  # Ctrl+C reaches the whole group; the supervisor passes it on as a SIGTERM
         self._signals += 1
         if self._signals > 1:
             self.force_exit = True
@@ -58,14 +69,35 @@ class Server(uvicorn.Server):
 
 
 def serve(config: Config) -> int:
-    """Runs until a signal; the exit status."""
+    """Runs until a signal; the exit status. Raises `ConfigError` before anything listens."""
+    _log_to_stderr(config.log_level)
+    app = App(config)
     try:
-        listener = _listen(config.host, config.port)
+        if config.gateways > 1:
+            return _serve_many(config)
+        listener = _bind(config.host, config.port)
+        listener.listen(BACKLOG)
     except OSError as problem:
         print(f"voxgate: cannot listen on {config.host}:{config.port}: {problem.strerror}", file=sys.stderr)
         return 1
+    _announce(listener)
+    return _serve_on(listener, app, lambda: None)
+
+
+def _serve_many(config: Config) -> int:
+    with supervisor.reserve(config.host, config.port) as reserved:
+        config = msgspec.structs.replace(config, port=reserved.getsockname()[1])
+        members = supervisor.Supervisor(supervisor.shares(config, supervisor.cores()), serve_member)
+        return members.run(lambda: _announce(reserved))
+
+
+def serve_member(config: Config, listening: Callable[[], None]) -> int:
+    """One gateway of several, in its own process; the port is shared. Calls `listening` when it takes connections."""
     _log_to_stderr(config.log_level)
-    app = App(config)
+    return _serve_on(_bind(config.host, config.port, shared=True), App(config, warm_first=True), listening)
+
+
+def _serve_on(listener: socket.socket, app: App, listening: Callable[[], None]) -> int:
     server = Server(
         uvicorn.Config(
             app,
@@ -73,7 +105,7 @@ def serve(config: Config) -> int:
             loop="uvloop",
             http="httptools",
             ws=SocketProtocol,
-            ws_max_size=config.max_message_bytes,
+            ws_max_size=app.config.max_message_bytes,
             ws_ping_interval=None,  # a page in the background or a paused bot answers no ping, and is no less a client
             ws_per_message_deflate=False,
             lifespan="on",
@@ -81,24 +113,30 @@ def serve(config: Config) -> int:
             log_config=None,
             server_header=False,
             timeout_graceful_shutdown=5,
+            backlog=BACKLOG,
         ),
         app,
+        listening,
     )
-    host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    print(f"voxgate listening on http://{shown}:{port}", flush=True)
     server.run(sockets=[listener])
     return 0
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _announce(listener: socket.socket) -> None:
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    print(f"voxgate listening on http://{shown}:{port}", flush=True)
+
+
+def _bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         listener.bind((host, port))
-        listener.listen(BACKLOG)
         listener.setblocking(False)
     except OSError:
         listener.close()

@@ -142,11 +142,13 @@ class Session:
             case ((Action.OPEN_AND_SPEAK | Action.SPEAK), wire.Text(text=text)):
                 self._on_text(name, text, now)
             case Action.FLUSH, _:
-                self._tell(self._live[name].flush(now), self._live[name], now)
+                self._live[name].flush(now)
+                self._index(self._live[name])
             case Action.END, _:
                 context = self._live[name]
                 context.state = transition.state
-                self._tell(context.end(now), context, now)
+                context.end(now)
+                self._index(context)
             case Action.CANCEL, wire.Cancel(played=played):
                 self._cancel(self._live[name], played, now)
             case Action.CANCEL_AGAIN, wire.Cancel(played=played):
@@ -174,7 +176,8 @@ class Session:
             if context is None:
                 context = self._open(wire.Start(name), now)
             if context is not None:
-                self._tell(context.feed(text, now), context, now)
+                context.feed(text, now)
+                self._index(context)
 
     def _cancel(self, context: Context, played: int | None, now: float) -> None:
         if played is not None:
@@ -243,6 +246,7 @@ class Session:
 
     def _retire(self, context: Context, now: float, outcome: Outcome) -> None:
         """The one way out of `_live`: whatever the end was, nothing of the context is left running."""
+        self._outbox += context.take_told()
         context.close(now, outcome)
         del self._live[context.name]
         del self._by_key[context.key]
@@ -285,6 +289,7 @@ class Session:
         context = self._by_key.get(key)
         if context is not None:
             context.encoded(packets, length, now)
+            self._index(context)
 
     # --- messages out ----------------------------------------------------------------------------------------------
 
@@ -360,13 +365,6 @@ class Session:
         if name in self._live:
             return self._live[name].state
         return State.CLOSED if name in self._closed else State.UNSEEN
-
-    def _tell(self, messages: list[wire.ServerMessage], context: Context, now: float) -> None:
-        for message in messages:
-            self._say(message)
-        self._index(context)
-        if context.failure:
-            self._fail(context, context.failure, now)
 
     def _index(self, context: Context) -> None:
         """Keeps `_by_utterance` true after anything that may begin or end an utterance of `context`."""

@@ -48,7 +48,7 @@ class Conversation:
         self._interruption: asyncio.Task[None] | None = None
 
     async def run(self, connection: Connection, target: Target) -> None:
-        """Until the context has ended. An interruption due after its last audio, but before it is heard, is waited for."""
+        """Until the context has ended, or a later interruption of what is still being heard was answered."""
         self._listening.begin(time.monotonic())
         context = await connection.start(
             voice=target.voice, codec=target.codec, lead_ms=target.lead_ms, timestamps=True if self._pace else None

@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-_NAMES = tuple(
+_FIVE_LETTERS = (
     "Aaron Abbot Adele Agnes Alden Alice Allen Amber Annie April Arden Arlen Ashby Aspen Baker Barry Basil Becky "
     "Bella Berry Betsy Betty Billy Blair Blake Bonny Brent Brett Brian Brook Bruce Bruno Bryce Byron Caleb Candy "
     "Carla Carly Carol Casey Cathy Cedar Chase Chloe Cindy Clara Clark Cliff Clint Clive Clyde Cohen Colin Coral "
@@ -16,8 +16,9 @@ _NAMES = tuple(
     "Edith Edwin Elena Eliza Ellen Ellis Elsie Emery Emily Emmet Enoch Ethan Ethel Faith Felix Fiona Flora Floyd "
     "Frank Fritz Gavin Ginny Glenn Grace Grady Grant Greta Harry Haven Hazel Heath Heidi Helen Henry Hilda Homer "
     "Honey Irene Jacky Jacob James Jamie Janet Jason Jenny Jerry Jesse Jimmy Joyce Julia Karen Kathy Katie Kelly "
-    "Kenny Kevin".split()
-)  # 128 of them
+    "Kenny Kevin"
+)
+_NAMES = _FIVE_LETTERS.split()  # 128
 _TRIPLES = len(_NAMES) ** 3
 _STRIDE = 1_299_709  # odd, so coprime to 2^21: steps through all triples, and neighbours have nothing in common
 

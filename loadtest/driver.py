@@ -52,6 +52,8 @@ class Driver:
         background = [asyncio.create_task(work) for work in (feeding, self._watch_lag(), self._watch_stuck())]
         try:
             await self._stopped(self._ends_at)
+            until_now = min(time.monotonic() - self._began_at, self._load.until)
+            self.statistics.plateau_seconds = max(0.0, until_now - self._load.ramp)
             await self._drain()
         finally:
             await _cancel(*background, *self._tasks)
@@ -131,16 +133,18 @@ class Driver:
         text = planned.text
         listening = Listening(len(text.text), text.pieces, time.monotonic(), slow=planned.slow)
         result: Result | None = None
+        pause = RETRY_SECONDS
         try:
             async with asyncio.timeout(None) as limit:
                 self._live[listening] = limit
                 result, pause = await self._speak(planned, listening)
             await until(result.ended_at)
         except TimeoutError:
-            result, pause = listening.failed("stuck", time.monotonic()), RETRY_SECONDS
+            result = listening.failed("stuck", time.monotonic())
         finally:
             del self._live[listening]
-            self.statistics.ended(result or listening.cut(time.monotonic()))
+            result = result or listening.cut(time.monotonic())
+            self.statistics.ended(result)
         return result, pause
 
     async def _speak(self, planned: Planned, listening: Listening) -> tuple[Result, float]:
@@ -150,7 +154,7 @@ class Driver:
         try:
             async with self._lines.place(slow=planned.slow) as connection:
                 await conversation.run(connection, self._target)
-            return listening.finished(time.monotonic()), 0.0
+            return listening.finished(time.monotonic()), RETRY_SECONDS
         except HandshakeRefused as refused:
             pause = RETRY_SECONDS if refused.retry_after is None else refused.retry_after
             return listening.refused(f"handshake {refused.status}", time.monotonic()), pause

@@ -78,13 +78,13 @@ class Lines:
                 connection = await held.enter_async_context(connect(self._url, self._key, receive_buffer_bytes=buffer))
             except HandshakeRefused as refused:
                 self.last_answer_at = now = time.monotonic()
-                self._statistics.connect_refused(began_at, f"handshake {refused.status}", now - began_at)
+                self._statistics.connect_refused(f"handshake {refused.status}", now - began_at)
                 raise
             except VoiceError as failed:
-                self._statistics.connect_failed(began_at, type(failed).__name__, time.monotonic() - began_at)
+                self._statistics.connect_failed(type(failed).__name__, time.monotonic() - began_at)
                 raise
             self.last_answer_at = now = time.monotonic()
-            self._statistics.connected(began_at, now - began_at)
+            self._statistics.connected(now - began_at)
             return connection
 
 

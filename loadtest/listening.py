@@ -108,11 +108,22 @@ class Listening:
         return None if self.clock is None else self.clock.first_at
 
     @property
+    def ttfa(self) -> float | None:
+        if (first_at := self.first_at) is None:
+            return None
+        return max(0.0, first_at - self._written[0]) if self._written else 0.0
+
+    @property
     def heard_out_at(self) -> float | None:
         """When what has come is heard to its end; None before the first audio."""
         if self.clock is None or self.clock.first_at is None:
             return None
         return self.clock.first_at + self.clock.underrun_seconds + self.samples / self.clock.sample_rate
+
+    def owed(self) -> list[tuple[int, float, float]]:
+        """The underruns: sample before which the listener waited, begin and end, of what was the server's to fill."""
+        stops = ((sample, max(begin, self._due_at(sample)), end) for sample, begin, end in self._stops)
+        return [(sample, begin, end) for sample, begin, end in stops if end > begin]
 
     # Ends.
 
@@ -160,9 +171,8 @@ class Listening:
                 return audio.start
 
     def _result(self, outcome: Outcome, reason: str, ended_at: float) -> Result:
-        owed = [seconds for stop in self._stops if (seconds := self._owed(*stop)) > 0]
+        owed = [end - begin for _, begin, end in self.owed()]
         stopped = sum(end - begin for _, begin, end in self._stops)
-        first_at = self.first_at
         silence = confirmed = None
         if self._cancelled_at is not None and self._confirmed_at is not None:
             silence = max(0.0, (self._audio_at or 0.0) - self._cancelled_at)
@@ -173,8 +183,8 @@ class Listening:
             self.began_at,
             ended_at,
             self.slow,
-            ttfa=None if first_at is None else max(0.0, first_at - (self._written[0] if self._written else first_at)),
-            first_at=first_at,
+            ttfa=self.ttfa,
+            first_at=self.first_at,
             audio_seconds=self.samples / self.started.sample_rate if self.started else 0.0,
             underruns=len(owed),
             underrun_seconds=sum(owed),
@@ -183,10 +193,6 @@ class Listening:
             cancel_to_silence=silence,
             cancel_to_confirmed=confirmed,
         )
-
-    def _owed(self, sample: int, begin: float, end: float) -> float:
-        """How much of a stop came after the text behind it had been written."""
-        return end - max(begin, self._due_at(sample))
 
     def _due_at(self, sample: int) -> float:
         piece = len(self._pieces) - 1

@@ -12,7 +12,7 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """`cpu_seconds`: ever used, by ended children of theirs as well. `rss_bytes` counts shared pages once each process."""
+    """`cpu_seconds`: of ended children, too. `rss_bytes`: a shared page counts once for each process."""
 
     processes: int
     cpu_seconds: float

@@ -10,7 +10,7 @@ import pickle
 import struct
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -197,7 +197,7 @@ class _Share:
 @contextlib.asynccontextmanager
 async def _share(load: Load, target: Target) -> AsyncIterator[_Share]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", f"{__package__}.share"),
+        *(sys.executable, "-P", "-m", f"{__package__}.share"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         start_new_session=True,  # Ctrl+C is for us, and we pass it on
@@ -226,7 +226,7 @@ async def _together(load: Load, began_at: float, shares: list[_Share]) -> Statis
     return total
 
 
-def _sum(parts) -> Progress:
+def _sum(parts: Iterable[Progress]) -> Progress:
     total = Progress()
     for part in parts:
         total.merge(part)
@@ -245,5 +245,5 @@ async def unpack(stream: asyncio.StreamReader) -> Any:
     try:
         (length,) = _LENGTH.unpack(await stream.readexactly(_LENGTH.size))
         return pickle.loads(await stream.readexactly(length))
-    except (asyncio.IncompleteReadError, ConnectionError):
+    except (asyncio.IncompleteReadError, ConnectionError):  # the other side is gone
         return None

@@ -4,6 +4,8 @@ import asyncio
 import gc
 import os
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import uvloop
 
@@ -11,9 +13,11 @@ from .driver import Driver
 from .run import LOOK_SECONDS, pack, progress, unpack
 
 
-async def serve(commands: asyncio.StreamReader, answer) -> None:
+async def serve(commands: asyncio.StreamReader, answer: Callable[[Any], None]) -> None:
     """Gets (load, target), answers True; gets the instant of the begin, answers with progress and the statistics."""
-    load, target = await unpack(commands)
+    if (told := await unpack(commands)) is None:
+        return
+    load, target = told
     answer(True)
     began_at = await unpack(commands)
     if began_at is None:
@@ -28,7 +32,7 @@ async def serve(commands: asyncio.StreamReader, answer) -> None:
             task.cancel()
 
 
-async def _tell(driver: Driver, answer) -> None:
+async def _tell(driver: Driver, answer: Callable[[Any], None]) -> None:
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         answer(progress(driver))
@@ -45,14 +49,14 @@ async def _main() -> None:
     commands = asyncio.StreamReader(limit=1 << 20)
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
-    with open(out, "wb", buffering=0) as stdout:
-        await serve(commands, lambda what: write_all(stdout, pack(what)))
+    await serve(commands, lambda what: _write_all(out, pack(what)))
 
 
-def write_all(file, data: bytes) -> None:
+def _write_all(file: int, data: bytes) -> None:
+    """Blocks while the pipe is full, which the other side is there to prevent."""
     left = memoryview(data)
     while left:
-        left = left[file.write(left) :]
+        left = left[os.write(file, left) :]
 
 
 if __name__ == "__main__":

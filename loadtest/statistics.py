@@ -1,7 +1,7 @@
 """What a run adds up to, in memory that does not grow with it. Pure; the statistics of several processes merge.
 
-Figures are of the plateau: of utterances that began, connections that were asked for and audio that came after the
-ramp and before the end. The timeline has everything, in at most 600 slices.
+Figures are of the plateau: of utterances that began and audio that came after the ramp and before the end. Connections
+and the client's own state are those of the whole run; the timeline has everything, in some 600 slices.
 """
 
 import math
@@ -84,6 +84,7 @@ class Statistics:
         self.ttfa = Histogram()
         self.silence = Histogram()
         self.confirmed = Histogram()
+        self.plateau_seconds = 0.0  # that there were
         self.audio_seconds = 0.0  # of the plateau
         self.judged = 0  # utterances that had audio and were read as they should be
         self.gapless = 0
@@ -97,17 +98,14 @@ class Statistics:
 
     # What happens.
 
-    def connected(self, at: float, seconds: float) -> None:
-        if self._on_plateau(at):
-            self.connects.add(seconds)
+    def connected(self, seconds: float) -> None:
+        self.connects.add(seconds)
 
-    def connect_refused(self, at: float, reason: str, seconds: float) -> None:
-        if self._on_plateau(at):
-            self.connect_refusals.add(reason, seconds)
+    def connect_refused(self, reason: str, seconds: float) -> None:
+        self.connect_refusals.add(reason, seconds)
 
-    def connect_failed(self, at: float, reason: str, seconds: float) -> None:
-        if self._on_plateau(at):
-            self.connect_failures.add(reason, seconds)
+    def connect_failed(self, reason: str, seconds: float) -> None:
+        self.connect_failures.add(reason, seconds)
 
     def heard(self, at: float, seconds: float) -> None:
         """Audio of `seconds` was received at `at`."""
@@ -153,6 +151,7 @@ class Statistics:
         for name in ("audio_seconds", "judged", "gapless", "underruns", "underrun_seconds", "waits", "slow"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.largest_gap = max(self.largest_gap, other.largest_gap)
+        self.plateau_seconds = max(self.plateau_seconds, other.plateau_seconds)
         self.cut_short = self.cut_short or other.cut_short
 
     # What it comes to.

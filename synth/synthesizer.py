@@ -1,19 +1,26 @@
 """Segments in, PCM out: the scheduler decides who is next, the pool computes, this passes between them.
 
-Owns the utterances being spoken and who listens to each. Knows neither sessions nor sockets nor how a voice works.
-Output is checked against its utterance, never against the worker it came from.
+    spoken -> fresh: looked up when its listener needs it, hit or not -> missed: for the next idle worker
+
+Both are in the scheduler's order, and an utterance has one segment beyond `fresh` at a time. Owns the utterances being
+spoken and who listens to each. Knows neither sessions nor sockets nor how a voice works. Output is checked against its
+utterance, never against the worker it came from.
 """
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .engine import Voice
+from .cache.key import key_of
+from .cache.levels import Levels
+from .engine import EngineInfo, Voice
 from .pool import Pool
 from .scheduler import Scheduler
 from .segment import Segment, Style
@@ -39,13 +46,24 @@ class _Utterance:
     style: Style
     listener: Listener
     covered_until: float
+    key: bytes = b""  # of the segment that is beyond `fresh`
 
 
 class Synthesizer:
-    def __init__(self, *, workers: int, nice: int = 5, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        *,
+        workers: int,
+        nice: int = 5,
+        caches: Levels | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._clock = clock
         self.target_lead_s = TARGET_LEAD_S
-        self._scheduler = Scheduler(self.target_lead_s)
+        self.caches = caches or Levels()
+        self._fresh = Scheduler(self.target_lead_s)
+        self._missed = Scheduler(self.target_lead_s)
+        self._hits: deque[tuple[_Utterance, Segment, NDArray[np.int16]]] = deque()
         self._pool = Pool(self, workers=workers, nice=nice)
         self._utterances: dict[int, _Utterance] = {}
         self._jobs: dict[int, tuple[_Utterance, Segment]] = {}
@@ -82,9 +100,14 @@ class Synthesizer:
         return self._pool.info.voices if self._pool.info else ()
 
     @property
+    def info(self) -> EngineInfo | None:
+        """What the engine declares of itself; None until the first worker has warmed."""
+        return self._pool.info
+
+    @property
     def backlog(self) -> int:
-        """Segments that wait for a worker."""
-        return self._scheduler.backlog
+        """Segments that nobody has begun to speak."""
+        return self._fresh.backlog + self._missed.backlog
 
     @property
     def worker_pids(self) -> tuple[int, ...]:
@@ -104,34 +127,37 @@ class Synthesizer:
             raise ValueError(f"utterance {utterance} is open already")
         now = self._clock()
         self._utterances[utterance] = _Utterance(utterance, style, listener, now)
-        self._scheduler.add(utterance, now)
+        self._fresh.add(utterance, now)
+        self._missed.add(utterance, now)
 
     def speak(self, utterance: int, segment: Segment) -> None:
         if utterance in self._utterances:
-            self._scheduler.push(utterance, segment)
+            self._fresh.push(utterance, segment)
             self._dispatch()
 
     def cover(self, utterance: int, until: float) -> None:
         """The listener has audio up to the instant `until`, what is generated and not sent yet included."""
         if record := self._utterances.get(utterance):
-            record.covered_until = until
-            self._scheduler.cover(utterance, until)
+            self._cover(record, until)
             self._dispatch_later()
 
     def hold(self, utterance: int) -> None:
         """Skip the utterance until `release`."""
         if utterance in self._utterances:
-            self._scheduler.hold(utterance)
+            self._fresh.hold(utterance)
+            self._missed.hold(utterance)
 
     def release(self, utterance: int) -> None:
         if utterance in self._utterances:
-            self._scheduler.release(utterance)
+            self._fresh.release(utterance)
+            self._missed.release(utterance)
             self._dispatch_later()
 
     def close_utterance(self, utterance: int) -> None:
         """Drop what is pending; what a worker has in hand will be thrown away."""
         if self._utterances.pop(utterance, None):
-            self._scheduler.cancel(utterance)
+            self._fresh.cancel(utterance)
+            self._missed.cancel(utterance)
 
     # --- what the pool reports ----------------------------------------------------------------------------------
 
@@ -140,18 +166,12 @@ class Synthesizer:
 
     def on_spoken(self, job: int, pcm: NDArray[np.int16], compute_s: float) -> None:
         record, segment = self._jobs.pop(job)
-        assert self._pool.info is not None
-        duration = len(pcm) / self._pool.info.sample_rate
         self.compute_s += compute_s
-        self.audio_s += duration
-        if self._utterances.get(record.id) is not record:
-            return
-        # Until the listener says better, it has this much more in hand: or the same utterance would be next again.
-        record.covered_until = max(record.covered_until, self._clock()) + duration
-        self._scheduler.cover(record.id, record.covered_until)
-        self._scheduler.done(record.id)
-        self._dispatch()  # before the listener: encoding takes longer than handing out the next segment
-        record.listener.on_audio(record.id, segment, pcm)
+        self.audio_s += self._seconds(pcm)
+        if self._utterances.get(record.id) is record:
+            self.caches.put(record.key, pcm)
+            self._missed.done(record.id)
+            self._deliver(record, segment, pcm)
 
     def on_failed(self, job: int, message: str) -> None:
         record, _segment = self._jobs.pop(job)
@@ -159,23 +179,83 @@ class Synthesizer:
             self.close_utterance(record.id)
             record.listener.on_failed(record.id, message)
 
+    # --- look-up ------------------------------------------------------------------------------------------------
+
+    def _look_up(self, info: EngineInfo, now: float) -> None:
+        """Look for every segment that is needed now; what is not to be had goes on to `missed`."""
+        while work := self._fresh.next(now):
+            utterance, segment = work
+            record = self._utterances[utterance]
+            record.key = key_of(info, record.style, segment)
+            if (pcm := self.caches.get(record.key)) is not None:
+                self._hit(record, segment, pcm)
+            elif not self.caches.fetch(record.key, partial(self._fetched, record, segment)):
+                self._missed.push(utterance, segment)
+
+    def _fetched(self, record: _Utterance, segment: Segment, pcm: NDArray[np.int16] | None) -> None:
+        if self._utterances.get(record.id) is not record:
+            return
+        if pcm is not None:
+            self._hit(record, segment, pcm)
+        else:
+            self._missed.push(record.id, segment)
+            self._dispatch()
+
+    def _hit(self, record: _Utterance, segment: Segment, pcm: NDArray[np.int16]) -> None:
+        """Deliver it in a turn of the loop of its own: `speak` must not call back, and sockets are served between."""
+        self._hits.append((record, segment, pcm))
+        if len(self._hits) == 1:
+            asyncio.get_running_loop().call_soon(self._deliver_hit)
+
+    def _deliver_hit(self) -> None:
+        record, segment, pcm = self._hits.popleft()
+        if self._hits:
+            asyncio.get_running_loop().call_soon(self._deliver_hit)
+        if self._utterances.get(record.id) is record:
+            self._deliver(record, segment, pcm)
+
+    def _deliver(self, record: _Utterance, segment: Segment, pcm: NDArray[np.int16]) -> None:
+        # Until the listener says better, it has this much more in hand: or the same utterance would be next again.
+        self._cover(record, max(record.covered_until, self._clock()) + self._seconds(pcm))
+        self._fresh.done(record.id)
+        self._dispatch()  # before the listener: encoding takes longer than handing out the next segment
+        record.listener.on_audio(record.id, segment, pcm)
+
+    def _cover(self, record: _Utterance, until: float) -> None:
+        record.covered_until = until
+        self._fresh.cover(record.id, until)
+        self._missed.cover(record.id, until)
+
+    def _seconds(self, pcm: NDArray[np.int16]) -> float:
+        assert self._pool.info is not None
+        return len(pcm) / self._pool.info.sample_rate
+
     # --- dispatch -----------------------------------------------------------------------------------------------
 
     def _dispatch_later(self) -> None:
         """Once for all the changes of this turn of the loop: covers arrive in bursts."""
-        if self._dispatch_soon is None and self._pool.idle:
+        if self._dispatch_soon is None and self.backlog:
             self._dispatch_soon = asyncio.get_running_loop().call_soon(self._dispatch)
 
     def _dispatch(self) -> None:
-        """Hand work to idle workers; when some stay idle, come back when the scheduler wants to be asked again."""
+        """Look up what is needed, hand the rest to idle workers, come back when a scheduler wants to be asked again."""
         for handle in (self._dispatch_soon, self._timer):
             if handle is not None:
                 handle.cancel()
         self._dispatch_soon = self._timer = None
+        info = self._pool.info
+        if info is None:
+            return
         now = self._clock()
-        while self._pool.idle and (work := self._scheduler.next(now)):
+        self._look_up(info, now)
+        while self._pool.idle and (work := self._missed.next(now)):
             utterance, segment = work
             record = self._utterances[utterance]
-            self._jobs[self._pool.submit(segment, record.style)] = record, segment
-        if self._pool.idle and (wake_at := self._scheduler.wake_at(now)) is not None:
+            if (pcm := self.caches.get_late(record.key)) is not None:
+                self._missed.done(utterance)
+                self._hit(record, segment, pcm)
+            else:
+                self._jobs[self._pool.submit(segment, record.style)] = record, segment
+        wakes = [self._fresh.wake_at(now), self._missed.wake_at(now) if self._pool.idle else None]
+        if (wake_at := min((at for at in wakes if at is not None), default=None)) is not None:
             self._timer = asyncio.get_running_loop().call_later(max(0.0, wake_at - now), self._dispatch)

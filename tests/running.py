@@ -1,5 +1,6 @@
 """A real server for a test: a process of its own on a free port, stopped at the end."""
 
+import asyncio
 import os
 import re
 import subprocess
@@ -7,8 +8,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -63,17 +64,32 @@ def children_of(pid: int) -> list[int]:
 
 
 def server_pid(url: str) -> int:
-    """The process that listens on the server's port."""
+    """The one process that listens on the server's port."""
+    (pid,) = server_pids(url)
+    return pid
+
+
+def server_pids(url: str) -> list[int]:
+    """The processes that listen on the server's port."""
     port = int(url.rpartition(":")[2])
-    inode = next(
-        line.split()[9]
-        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
-        if line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A"
-    )
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if any(os.readlink(fd) == f"socket:[{inode}]" for fd in (process / "fd").iterdir()):
-                return int(process.name)
-        except OSError:
-            continue
-    raise LookupError(url)
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    listening = {f"socket:[{line[9]}]" for line in lines if line[1].endswith(f":{port:04X}") and line[3] == "0A"}
+    return sorted(int(process.name) for process in Path("/proc").glob("[0-9]*") if _sockets(process) & listening)
+
+
+def _sockets(process: Path) -> set[str]:
+    found = set()
+    with suppress(OSError):  # processes come and go
+        for descriptor in (process / "fd").iterdir():
+            with suppress(OSError):
+                found.add(os.readlink(descriptor))
+    return found
+
+
+async def eventually(what: str, holds: Callable[[], bool]) -> None:
+    """Waits for something that no message announces."""
+    for _ in range(400):
+        if holds():
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"never: {what}")

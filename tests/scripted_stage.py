@@ -114,7 +114,9 @@ class ScriptedStage:
                 return True
         return False
 
-    def work(self, session: Session, now: float) -> None:
-        """Speaks and encodes until nothing is left to do."""
+    def work(self, session: Session, now: float) -> bool:
+        """Speaks and encodes until nothing is left to do; whether there was anything."""
+        worked = False
         while self.encode_one(session, now) or self.speak_one(session, now):
-            pass
+            worked = True
+        return worked

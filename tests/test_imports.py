@@ -27,15 +27,18 @@ ALSO_MAY_IMPORT = {
     "gateway/cli/say.py": {"client"},
     "gateway/cli/voices.py": {"client"},
     "gateway/cli/bench.py": {"client"},
+    "gateway/cli/loadtest.py": {"client", "loadtest"},
 }
-# Drivers of models, devices and stores, and the one file that knows each.
+# Drivers of models, devices and stores, and the file that knows each; an engine may be two.
 DRIVEN_BY = {
-    "hibari": {"synth/engines/hibari.py"},
+    "gevent": {"loadtest/locustfile.py"},
+    "hibari": {"synth/engines/hibari.py", "synth/engines/waveform.py"},
+    "locust": {"loadtest/locustfile.py"},
     "onnxruntime": {"synth/engines/hibari.py"},
     "opuslib_next": {"codecs/opus.py"},
     "pynvml": set(),
     "ray": set(),
-    "redis": set(),
+    "redis": {"synth/cache/redis.py"},
     "soxr": {"codecs/resample.py"},
     "tensorrt": set(),
     "torch": set(),
@@ -86,7 +89,7 @@ def test_the_tables_name_files_that_exist(name):
     ("entry", "never_loaded"),
     [
         ("voxgate", {"numpy", "starlette", "websockets"}),
-        ("voxgate.gateway.app", {"hibari", "onnxruntime", "torch"}),
+        ("voxgate.gateway.app", {"hibari", "onnxruntime", "redis", "torch"}),
         ("voxgate.gateway.cli", {"hibari", "onnxruntime", "torch"}),
         ("voxgate.client", {"hibari", "onnxruntime", "scipy", "starlette", "uvicorn", "voxgate.gateway"}),
     ],

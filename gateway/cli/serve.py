@@ -39,8 +39,12 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     from ..server import serve
 
-    return serve(loaded.config)
+    try:
+        return serve(loaded.config)
+    except ConfigError as problem:
+        print(f"voxgate: {problem}", file=sys.stderr)
+        return 2
 
 
 def _shown(value: Any) -> str:
-    return "none" if value == () else str(value)
+    return "none" if value in ((), "") else str(value)

@@ -116,7 +116,8 @@ class HibariEngine:
             raise ValueError(f"unknown voice {style.voice!r}")
         if not SPEEDS[0] <= style.speed <= SPEEDS[1]:
             raise ValueError(f"speed {style.speed} is outside {SPEEDS[0]}-{SPEEDS[1]}")
-        noise = _Noise(self._noise, f"{style.seed} {segment.text}")
+        # White space collapsed: how much of it surrounds a sentence depends on where it stands, its sound must not.
+        noise = _Noise(self._noise, f"{style.seed} {' '.join(segment.text.split())}")
         speed, lead, tail = style.speed, joins.LEAD[segment.before], joins.TAIL[segment.after]
         sentences = self._phonemize(segment.text)
         if not sentences:

@@ -157,16 +157,16 @@ _TAG = re.compile(rf"\[{_TAG_NAME}\]")
 _OPEN_TAG = re.compile(rf"\[(?:{_TAG_NAME})?")
 
 # Possessive quantifiers: links and markup are matched in linear time whatever they hold.
-_TARGET = r"""\]\((?:[^\s()\[\]"]++|\([^\s()\[\]"]*+\)| ++"[^"\n]*+")*+"""
+_TARGET = r"""\]\((?:[^\s()\[\]"]++|\([^\s()\[\]"]*+\)| ++"[^"\n]*+")*"""
 _LINK = re.compile(rf"{_TARGET} *+\)")
 _OPEN_LINK = re.compile(rf"""{_TARGET}(?:\([^\s()\[\]"]*+| ++(?:"[^"\n]*+)?)?""")
 
 _NAME = r"[A-Za-z_:][\w:.-]*+"
 _ATTRIBUTE = rf"""\s++{_NAME}\s*+=\s*+(?:"[^"<>\n]*+"|'[^'<>\n]*+'|[^\s"'<>]++)"""
 _ATTRIBUTE_BEGUN = rf"""\s*+(?:/|{_NAME}(?:\s*+(?:=\s*+(?:"[^"<>\n]*+|'[^'<>\n]*+)?)?)?)?"""
-_MARKUP = re.compile(rf"<(?:/?{_NAME}(?:{_ATTRIBUTE})*+\s*+/?|\|[^|<>\n]{{1,32}}\||!--[^<>]*+)>")
+_MARKUP = re.compile(rf"<(?:/?{_NAME}(?:{_ATTRIBUTE})*\s*+/?|\|[^|<>\n]{{1,32}}\||!--[^<>]*+)>")
 _OPEN_MARKUP = re.compile(
-    rf"<(?:/?(?:{_NAME}(?:{_ATTRIBUTE})*+{_ATTRIBUTE_BEGUN})?|\|[^|<>\n]{{0,32}}\|?|!(?:-(?:-[^<>]*+)?)?)"
+    rf"<(?:/?(?:{_NAME}(?:{_ATTRIBUTE})*{_ATTRIBUTE_BEGUN})?|\|[^|<>\n]{{0,32}}\|?|!(?:-(?:-[^<>]*+)?)?)"
 )
 
 

@@ -281,3 +281,53 @@ def test_a_plain_address_means_the_stream(url, stream):
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(ValueError, match="not a"):
         stream_url(url)
+
+
+async def test_reading_stops_while_the_caller_says_so():
+    async def speak(server: Peer) -> None:
+        await server.say(started("c1"), audio(0, 0), {"type": "done", "context": "c1", "samples": 1})
+
+    paused = asyncio.Event()
+
+    async def speak_when_paused(server: Peer) -> None:
+        await server.hear_until("end")
+        await paused.wait()
+        await speak(server)
+        await server.socket.close()
+
+    async with peer(speak_when_paused) as url, connect(url) as connection:
+        context = await connection.start()
+        await context.end()
+        connection.pause_reading()
+        paused.set()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(anext(context), 0.2)
+        assert not connection.closed
+        connection.resume_reading()
+        assert [type(event) for event in await read(context)] == [Started, Audio, Done]
+
+
+async def test_a_bounded_receive_buffer_lets_the_server_feel_a_reader_that_is_stuck():
+    sent = 0
+    blocked = asyncio.Event()
+
+    async def flood(server: Peer) -> None:
+        nonlocal sent
+        server.socket.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        await server.hear_until("end")
+        await server.say(started("c1"))
+        for sequence in range(200):
+            try:
+                await asyncio.wait_for(server.say(audio(sequence, sequence * 4000, bytes(8000))), 0.5)
+            except TimeoutError:
+                break
+            sent += 1
+        blocked.set()
+
+    async with peer(flood) as url, connect(url, receive_buffer_bytes=4096) as connection:
+        context = await connection.start()
+        connection.pause_reading()
+        await context.end()
+        await blocked.wait()
+
+    assert sent < 100  # 800 kB; left alone the system takes in megabytes

@@ -67,9 +67,12 @@ def test_audio_without_our_header_is_a_protocol_error(data):
 
 def test_a_payload_is_split_into_its_packets():
     assert audio(b"\0\3one\0\0\0\5three").packets() == [b"one", b"", b"three"]
+    assert audio(b"\0\3one\0\0\0\5three").packet_count() == 3
 
 
 @pytest.mark.parametrize("payload", [b"\0", b"\0\3on", b"\0\3one\0"])
 def test_a_payload_that_ends_inside_a_packet_is_a_protocol_error(payload):
     with pytest.raises(ProtocolError):
         audio(payload).packets()
+    with pytest.raises(ProtocolError):
+        audio(payload).packet_count()

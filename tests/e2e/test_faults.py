@@ -11,19 +11,10 @@ import urllib.request
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from running import children_of, running_server, server_pid
+from running import children_of, eventually, running_server, server_pid
 from talk import talking
 
 LONG = "This is a long story about nothing much at all. " * 40
-
-
-async def eventually(what: str, holds) -> None:
-    """Waits for something that no message announces."""
-    for _ in range(400):
-        if holds():
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"never: {what}")
 
 
 async def test_killing_every_worker_ends_what_they_spoke_and_the_server_speaks_again():

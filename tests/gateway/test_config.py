@@ -74,3 +74,11 @@ def test_the_description_is_toml_that_loads_again_and_hides_keys(tmp_path: Path)
     assert "secret" not in described
     assert "port = 99  # environment" in described
     assert load(toml(tmp_path, described), {}, {}).config.port == 99
+
+
+@pytest.mark.parametrize("url", ["redis://:hush@host:1/0", "redis://me:hush@host", "redis://host?password=hush&db=1"])
+def test_the_password_of_redis_is_not_described(url: str):
+    described = describe(load(None, {"VOXGATE_REDIS_URL": url}, {}))
+
+    assert "hush" not in described
+    assert "redis://" in described

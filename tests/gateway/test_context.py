@@ -14,9 +14,9 @@ from voxgate.synth.segment import Style
 class Scene:
     """A context, its stage, and both halves of the work between them."""
 
-    def __init__(self, lead_s: float = 2.0) -> None:
+    def __init__(self, lead_s: float = 2.0, sample_rate: int = 24000) -> None:
         self.stage = ScriptedStage()
-        form = choose_format("pcm_s16le", 24000, 20, 24000)
+        form = choose_format("pcm_s16le", sample_rate, 20, 24000)
         settings = Settings(HEART, Style("heart"), form, lead_s, timestamps=False)
         self.context = Context("c1", 1, settings, self.stage, now=0.0)
 
@@ -35,9 +35,13 @@ class Scene:
             self.context.encoded(track.packetizer.push(job), None, now)
 
     def encode(self, now: float) -> None:
+        """Encodes and sends the first bite, then encodes all the rest."""
         (track,) = self.stage.tracks.values()
-        while track.jobs:
-            self.encode_one(now)
+        for _ in range(3):
+            while track.jobs:
+                self.encode_one(now)
+            if track.packetizer.samples <= 1440:
+                self.poll(now)
 
     def poll(self, now: float) -> list[str]:
         out: list[str | bytes] = []
@@ -50,16 +54,30 @@ class Scene:
         return utterance
 
 
-def test_the_first_sound_is_encoded_in_a_bite_of_its_own():
+def test_the_first_sound_is_encoded_in_a_bite_of_its_own_and_the_rest_when_that_has_gone_out():
     scene = Scene()
     scene.context.feed("One two three four. ", 0.0)
     scene.speak(0.0)
     (track,) = scene.stage.tracks.values()
-    assert [len(job) for job in track.jobs if job is not None] == [1440, 4 * 5760 - 1440]
+    assert [len(job) for job in track.jobs if job is not None] == [1440]
+
+    scene.encode_one(0.0)
+    assert not track.jobs
+    assert scene.poll(0.0) == ["started", "audio"]
+
+    assert scene.poll(0.0) == []
+    assert [len(job) for job in track.jobs if job is not None] == [4 * 5760 - 1440]
+
+
+def test_a_first_bite_that_the_resampler_holds_back_is_followed_at_once_by_the_rest():
+    scene = Scene(sample_rate=8000)
+    scene.context.feed("One two three four. ", 0.0)
+    scene.speak(0.0)
+    (track,) = scene.stage.tracks.values()
 
     scene.encode_one(0.0)
 
-    assert scene.poll(0.0) == ["audio"]
+    assert [len(job) for job in track.jobs if job is not None] == [4 * 5760 - 1440]
 
 
 def test_later_segments_are_encoded_whole():
@@ -117,10 +135,12 @@ def test_waking_is_asked_for_only_where_time_alone_brings_something():
     assert scene.context.wake_at(5.0) == 5.0 + IDLE_FLUSH_S
 
     scene.context.flush(5.1)
+    assert scene.context.wake_at(5.1) == 5.1
+    assert scene.poll(5.1) == ["started"]
     assert scene.context.wake_at(5.1) == NEVER
 
     scene.speak(5.2)
-    scene.encode(5.2)
+    scene.encode_one(5.2)
     assert scene.context.wake_at(5.2) == 5.2
 
 

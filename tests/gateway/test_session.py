@@ -44,9 +44,8 @@ class Conversation:
 
     def work(self) -> list[dict[str, Any] | bytes]:
         """Speaks, encodes and sends all that may go out now."""
-        self.stage.work(self.session, self.now)
-        heard = self.poll()
-        while more := self.poll():
+        heard: list[dict[str, Any] | bytes] = []
+        while (more := self.poll()) or self.stage.work(self.session, self.now):
             heard += more
         return heard
 
@@ -133,7 +132,7 @@ def test_a_whole_context_is_started_spoken_and_done():
     talk.work()
     talk.work()
 
-    assert talk.types() == ["started", "audio", "audio", "done"] or talk.types() == ["started", "audio", "done"]
+    assert [kind for kind in talk.types() if kind != "audio"] == ["started", "done"]
     assert talk.heard[-1] == {"type": "done", "context": "c1", "samples": 17_280}
     audio = audio_of(talk.heard)
     assert b"".join(payload for *_, payload in audio) == spoken_bytes("One two three.")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
+from voxgate.synth.cache.levels import Levels
 from voxgate.synth.segment import Boundary, Segment, Style
 from voxgate.synth.synthesizer import Synthesizer
 
@@ -49,6 +50,16 @@ class Listener:
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def synthesizer():
     synthesizer = Synthesizer(workers=2, nice=0)
+    await synthesizer.start()
+    await synthesizer.wait_ready()
+    yield synthesizer
+    await synthesizer.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def cached():
+    """One worker, and memory for all that it says."""
+    synthesizer = Synthesizer(workers=1, nice=0, caches=Levels(64 * 2**20))
     await synthesizer.start()
     await synthesizer.wait_ready()
     yield synthesizer
@@ -195,6 +206,173 @@ async def test_a_lead_that_melts_wakes_the_scheduler_by_itself(synthesizer, list
     assert synthesizer.backlog == 1
 
     assert await listener.segments(1) == [(utterance, 0)]
+
+
+async def turns(count):
+    """Let the loop go round so often."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def test_what_was_said_is_not_computed_again_wherever_it_is_said(cached, listener):
+    speak(cached, listener, "Before.", "Once and for all.", "After.")
+    await listener.segments(3)
+    computed = cached.compute_s
+    later = Listener()
+
+    speak(cached, later, "Before.", "Once and for all.", "Once and for all.", "After.")
+    await later.segments(4)
+
+    assert [index for _, index, _ in later.heard] == [0, 1, 2, 3]
+    assert all(
+        np.array_equal(now, listener.heard[then][2]) for (*_, now), then in zip(later.heard, (0, 1, 1, 2), strict=True)
+    )
+    assert cached.compute_s == computed
+
+
+async def test_what_is_remembered_waits_for_what_is_not(cached, listener):
+    first = speak(cached, listener, "A beginning.", "Known already.", "Known as well.")
+    await listener.segments(3)
+    cached.close_utterance(first)
+
+    speak(cached, listener, "This is new.", "Known already.", "And this too.", "Known as well.")
+    await listener.segments(7)
+
+    assert [index for _, index, _ in listener.heard[3:]] == [0, 1, 2, 3]
+
+
+async def test_nothing_is_heard_while_it_is_being_said(cached, listener):
+    speak(cached, listener, "Say it.")
+    await listener.segments(1)
+    later = Listener()
+
+    speak(cached, later, "Say it.")
+
+    assert later.heard == []
+    assert await later.segments(1)
+
+
+async def test_what_is_remembered_comes_no_further_ahead_than_what_is_computed(cached, listener):
+    speak(cached, listener, *["Again and again."] * 3)
+    await listener.segments(3)
+    patient = Listener()
+
+    utterance = speak(cached, patient, *["Again and again."] * 1000)
+    await turns(500)
+
+    seconds = [len(pcm) / 24000 for *_, pcm in patient.heard]
+    assert cached.target_lead_s <= sum(seconds) <= cached.target_lead_s + max(seconds) + 1.0
+    assert cached.backlog == 1000 - len(seconds)
+    cached.close_utterance(utterance)
+
+
+async def test_a_listener_with_audio_in_hand_is_told_nothing_remembered_either(cached, listener):
+    speak(cached, listener, "There is time.")
+    await listener.segments(1)
+    covered = Listener()
+    utterance = next(ids)
+    cached.open(utterance, HEART, covered)
+    cached.cover(utterance, time.monotonic() + cached.target_lead_s + 0.2)
+
+    cached.speak(utterance, segments("There is time.")[0])
+    await turns(20)
+    assert covered.heard == []
+
+    assert await covered.segments(1)
+
+
+async def test_a_held_utterance_is_told_nothing_remembered(cached, listener):
+    speak(cached, listener, "Hold on.")
+    await listener.segments(1)
+    held = Listener()
+    utterance = next(ids)
+    cached.open(utterance, HEART, held)
+    cached.hold(utterance)
+
+    cached.speak(utterance, segments("Hold on.")[0])
+    await turns(20)
+    assert held.heard == []
+
+    cached.release(utterance)
+    assert await held.segments(1)
+
+
+async def test_a_closed_utterance_is_told_nothing_remembered(cached, listener):
+    speak(cached, listener, "Never mind.")
+    await listener.segments(1)
+    closed = Listener()
+
+    cached.close_utterance(speak(cached, closed, "Never mind."))
+    await turns(20)
+
+    assert closed.heard == []
+
+
+async def test_the_same_sentence_for_many_at_once_is_computed_once(cached, listener):
+    before = cached.compute_s, cached.audio_s
+    for _ in range(20):
+        speak(cached, listener, "All of you, at the same time.")
+
+    await listener.segments(20)
+
+    assert all(np.array_equal(pcm, listener.heard[0][2]) for *_, pcm in listener.heard)
+    assert cached.audio_s - before[1] == pytest.approx(len(listener.heard[0][2]) / 24000)
+
+
+async def test_what_was_cancelled_is_not_remembered(cached, listener):
+    cancelled = speak(cached, Listener(), "Cut short, so that it is not kept.")
+    cached.close_utterance(cancelled)
+    speak(cached, listener, "The worker is done with it when this is heard.")
+    await listener.segments(1)
+    misses = cached.caches.requests["memory", "miss"]
+
+    speak(cached, listener, "Cut short, so that it is not kept.")
+    await listener.segments(2)
+
+    assert cached.caches.requests["memory", "miss"] == misses + 1
+
+
+class SlowStore:
+    """A store that is asked, and answers when it is told to."""
+
+    def __init__(self):
+        self.questions = []
+
+    def fetch(self, key, answer):
+        self.questions.append(answer)
+        return "asked"
+
+    def put(self, key, pcm):
+        return "busy"
+
+    async def close(self):
+        pass
+
+
+async def test_a_store_is_asked_before_the_engine_and_either_may_answer(cached):
+    store = SlowStore()
+    asking = Synthesizer(workers=1, nice=0, caches=Levels(0, store))
+    await asking.start()
+    await asking.wait_ready()
+    found, missed, gone = Listener(), Listener(), Listener()
+    pcm = np.arange(100, dtype=np.int16)
+    speak(asking, found, "Found.")
+    speak(asking, missed, "Missed.")
+    left = speak(asking, gone, "Gone.")
+    await turns(20)
+    assert len(store.questions) == 3
+    assert asking.compute_s == 0
+
+    asking.close_utterance(left)
+    for answer, result, said in zip(store.questions, ("hit", "miss", "hit"), (pcm, None, pcm), strict=True):
+        answer(result, said)
+    await found.segments(1)
+    await missed.segments(1)
+
+    assert found.heard[0][2] is pcm
+    assert len(missed.heard[0][2]) > 1000
+    assert gone.heard == []
+    await asking.close()
 
 
 async def test_a_killed_worker_ends_what_it_had_in_hand_only(synthesizer, listener):

@@ -1,0 +1,1 @@
+"""Speech that need not be computed again: pinned phrases, this process's memory, Redis."""
