@@ -62,6 +62,7 @@ class App:
         self._phrases = _phrases(config.phrases)
         self._caches = Levels(config.cache_bytes, _redis(config) if config.redis_url else None)
         self._rehearsed = False  # every phrase has been spoken
+        self.failure: str | None = None  # why this server can never speak, and had better end
         self.house: House | None = None  # while the lifespan runs
         self._doorkeeper = Doorkeeper(config.keys, config.origins)
         self._limits = Limits(
@@ -120,11 +121,11 @@ class App:
         """Speaks the phrase pool, so that it is there when the server becomes ready."""
         try:
             await rehearse(synthesizer, self._phrases)
-        except* WorkersUnavailable:
-            pass  # the pool has said so
+        except* WorkersUnavailable as problems:
+            self.failure = str(problems.exceptions[0])
         except* phrases.PhrasesError as problems:
-            for problem in problems.exceptions:
-                logger.error("phrases: %s: %s; the server does not become ready", self.config.phrases, problem)
+            self.failure = f"phrases: {self.config.phrases}: {problems.exceptions[0]}"
+            logger.error("%s", self.failure)
         else:
             self._rehearsed = True
 

@@ -91,6 +91,7 @@ class Connection:
             else:
                 self.session.receive_binary()
             self._changed.set()
+            await asyncio.sleep(0)  # messages that came together must not keep the loop from other connections
             while self.session.congested and self._close_code is None:
                 self._emptied.clear()
                 await self._emptied.wait()
@@ -99,6 +100,7 @@ class Connection:
         try:
             while self._close_code is None:
                 await self._write_once()
+            await self._send_all(self.session.poll(clock()))
             self._socket.force_close(self._close_code)
         except OSError:
             pass  # the peer is gone; the reader learns it too
@@ -166,19 +168,19 @@ class Connection:
     def drain(self) -> None:
         """Opens nothing new; an idle connection closes at once, a busy one when its contexts have ended."""
         self.session.draining = True
-        if not self.session.live:
+        if not self.session.speaking(clock()):
             self.close(errors.CLOSE_GOING_AWAY)
 
     def end(self) -> None:
         """The deadline of a shutdown: what is live ends with an error."""
         self.session.end_all(Failure("overloaded", "the server is shutting down", 5.0), clock())
-        self._changed.set()
+        self.close(errors.CLOSE_GOING_AWAY)
 
     # --- the stage -------------------------------------------------------------------------------------------------
 
     @property
     def voices(self) -> tuple[Voice, ...]:
-        return self._house.synthesizer.voices
+        return self._house.synthesizer.voices if self._house.synthesizer.ready else ()
 
     def new_id(self) -> int:
         return next(_ids)

@@ -18,7 +18,7 @@ from ..synth.text.segmenter import Segmenter
 from . import wire
 from .life import TABLE, Event, State
 from .pacer import Pacer
-from .stage import Stage
+from .stage import Stage, Track
 from .timeline import Timeline
 
 IDLE_FLUSH_S = 0.3  # quiet after which text without a terminator is spoken up to its last word
@@ -33,6 +33,22 @@ MESSAGE_BYTES = 16_384  # an audio message is closed when it holds this much
 POLL_BYTES = 65_536  # what one poll hands to the socket, so that a cancel never queues behind more
 
 NEVER = float("inf")
+
+
+class _ClosedTrack:
+    """Stands for the encoder of a context that has ended, which is costly to keep for the minute it is remembered."""
+
+    def push(self, pcm: NDArray[np.int16]) -> None:
+        raise RuntimeError("the context has ended")
+
+    def finish(self) -> None:
+        raise RuntimeError("the context has ended")
+
+    def close(self) -> None:
+        pass
+
+
+_CLOSED = _ClosedTrack()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +91,9 @@ class Context:
         self.sent_samples = 0
         self.bytes_sent = 0
         self._stage = stage
-        self._segmenter = Segmenter(settings.voice.scripts)
+        self._segmenter = Segmenter(settings.voice.scripts, settings.style.speed)
         self._timeline = Timeline(settings.voice.sample_rate)
-        self._track = stage.track(self.key, settings.form, settings.voice.sample_rate)
+        self._track: Track = stage.track(self.key, settings.form, settings.voice.sample_rate)
         self._permit: Permit | None = None
         self._started = False
         self._finishing = False
@@ -111,6 +127,18 @@ class Context:
         return self._encoded == self._spoken and not self._unread
 
     @property
+    def busy(self) -> bool:
+        """Whether it is spoken, or has anything to be spoken or sent."""
+        return self.utterance is not None or bool(self._unread or self._queue)
+
+    @property
+    def source(self) -> str:
+        """All of the text, as it was sent."""
+        if len(self.text) > 1:
+            self.text = ["".join(self.text)]
+        return self.text[0] if self.text else ""
+
+    @property
     def waiting(self) -> bool:
         """Whether there is something to send that has not been sent."""
         return bool(self._queue)
@@ -139,7 +167,7 @@ class Context:
         self._read()
 
     def _read(self) -> None:
-        """Cuts what was received into segments, a few ahead of those being spoken: the rest would only be in the way."""
+        """Cuts what was received into segments, a few ahead of those being spoken: more would only be in the way."""
         while self._unread and self._spoken - self._encoded < SEGMENTS_AHEAD and self.failure is None:
             item, received_at = self._unread.popleft()
             match item:
@@ -211,7 +239,10 @@ class Context:
         words = self._timeline.append(segment, pcm)
         self._owed.append((self._asked.popleft(), self._timeline.seconds))
         if self.settings.timestamps and words:
-            listed = tuple((word.text, word.start, word.end, word.offset) for word in words)
+            listed = tuple(
+                (self.source[word.offset : word.offset + len(word.text)], word.start, word.end, word.offset)
+                for word in words
+            )
             self._queue.append(wire.Words(self.name, listed, estimated=True))
         self._push_rest()
         bite = int(FIRST_PUSH_S * self.settings.voice.sample_rate)
@@ -390,6 +421,7 @@ class Context:
         self.state = State.CLOSED
         self._end_utterance(outcome)
         self._track.close()
+        self._track = _CLOSED
         self._rest = None
         self._unread.clear()
         self._queue.clear()
@@ -408,4 +440,4 @@ class Context:
         """What the client is told of a context that was cut short."""
         heard = self.heard(now)
         offset = self._timeline.text_offset_at(heard / self.settings.form.sample_rate)
-        return wire.Cancelled(self.name, sent=self.sent_samples, heard=heard, text="".join(self.text)[:offset])
+        return wire.Cancelled(self.name, sent=self.sent_samples, heard=heard, text=self.source[:offset])

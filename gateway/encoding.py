@@ -25,7 +25,7 @@ class Encoders:
 
     def track(self, form: Format, source_rate: int, answer: Answer) -> "EncoderTrack":
         """An encoder of its own for one context; `answer` is called on the event loop."""
-        return EncoderTrack(self._loop, self._executor, Packetizer(form, source_rate), answer)
+        return EncoderTrack(self._loop, self._executor, form, source_rate, answer)
 
     def close(self) -> None:
         """Waits for what is being encoded."""
@@ -36,11 +36,18 @@ class EncoderTrack:
     """One context's encoder. Its methods are called on the event loop only."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, executor: ThreadPoolExecutor, packetizer: Packetizer, answer: Answer
+        self,
+        loop: asyncio.AbstractEventLoop,
+        executor: ThreadPoolExecutor,
+        form: Format,
+        source_rate: int,
+        answer: Answer,
     ) -> None:
         self._loop = loop
         self._executor = executor
-        self._packetizer = packetizer
+        self._form = form
+        self._source_rate = source_rate
+        self._packetizer: Packetizer | None = None  # made when there is something to encode: 44 KB for Opus
         self._answer: Answer | None = answer
         self._jobs: deque[NDArray[np.int16] | None] = deque()  # None: finish
         self._running = False
@@ -57,6 +64,8 @@ class EncoderTrack:
         """Forget the rest: nothing more is answered."""
         self._answer = None
         self._jobs.clear()
+        if not self._running:
+            self._packetizer = None
 
     def _add(self, job: NDArray[np.int16] | None) -> None:
         self._jobs.append(job)
@@ -70,13 +79,14 @@ class EncoderTrack:
         self._executor.submit(self._encode, jobs)
 
     def _encode(self, jobs: tuple[NDArray[np.int16] | None, ...]) -> None:
+        packetizer = self._packetizer = self._packetizer or Packetizer(self._form, self._source_rate)
         for job in jobs:
             if self._answer is None:
                 break
             if job is None:
-                packets, length = self._packetizer.finish(), self._packetizer.samples
+                packets, length = packetizer.finish(), packetizer.samples
             else:
-                packets, length = self._packetizer.push(job), None
+                packets, length = packetizer.push(job), None
             self._loop.call_soon_threadsafe(self._deliver, packets, length)
         self._loop.call_soon_threadsafe(self._drained)
 
@@ -86,5 +96,7 @@ class EncoderTrack:
 
     def _drained(self) -> None:
         self._running = False
+        if self._answer is None:
+            self._packetizer = None
         if self._jobs:
             self._submit()

@@ -75,7 +75,10 @@ class Doorkeeper:
     def _knows_origin(self, origin: str, host: str) -> bool:
         if "*" in self._origins or origin in self._origins:
             return True
-        return urlsplit(origin).netloc.lower() == host.lower() != ""
+        try:
+            return urlsplit(origin).netloc.lower() == host.lower() != ""
+        except ValueError:
+            return False
 
 
 class Query(msgspec.Struct, frozen=True):

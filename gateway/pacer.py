@@ -6,6 +6,7 @@ with the first packet and to play at real time; what it reports of itself (`play
 
 from dataclasses import dataclass
 
+SLACK_S = 0.02
 _NEVER = float("-inf")
 
 
@@ -22,7 +23,8 @@ class Pacer:
 
     The first audio goes out at once; then never more than `lead_s` ahead of the play-out clock. The clock is re-based
     whenever the lead reaches zero, so that silence earns no credit for a burst. To spare wake-ups, a full listener is
-    topped up only when `quantum_s` of room has opened.
+    topped up only when `quantum_s` of room has opened. Whatever lead was agreed, one packet may follow the one that is
+    playing up to `SLACK_S` before that ends: with none in hand every late wake-up would be heard.
     """
 
     def __init__(self, lead_s: float) -> None:
@@ -52,20 +54,23 @@ class Pacer:
         return self.sent_s - self.lead(now)
 
     def may_send(self, now: float, duration: float) -> bool:
-        """Whether a packet of `duration` seconds may go out now. A lead bound of 0 allows one packet at a time."""
+        """Whether a packet of `duration` seconds may go out now."""
         lead = self.lead(now)
-        if not self._filling and lead <= self.lead_s - self.quantum_s:
+        if not self._filling and lead <= max(self.lead_s - self.quantum_s, SLACK_S):
             self._filling = True
-        fits = lead + duration <= self.lead_s + 1e-9 or lead <= 1e-9
+        fits = lead <= self._room_for(duration) + 1e-9
         if not fits:
             self._filling = False
         return fits and self._filling
 
     def opens_at(self, duration: float) -> float:
         """The instant at which a packet of `duration` that may not go now may be asked for again."""
-        if self._filling:
-            return self._until - max(0.0, self.lead_s - duration)
-        return self._until - max(0.0, min(self.lead_s - self.quantum_s, self.lead_s - duration))
+        room = self._room_for(duration)
+        return self._until - (room if self._filling else min(max(self.lead_s - self.quantum_s, SLACK_S), room))
+
+    def _room_for(self, duration: float) -> float:
+        """The most lead at which a packet of `duration` may still go out."""
+        return max(self.lead_s - duration, SLACK_S)
 
     def sent(self, now: float, duration: float, owed_since: float) -> None:
         """`duration` seconds went out. `owed_since`: when the speech they carry was first asked of us."""

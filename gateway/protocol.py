@@ -34,7 +34,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         socket = self.transport.get_extra_info("socket")
         try:
             return waiting + struct.unpack("i", fcntl.ioctl(socket.fileno(), termios.TIOCOUTQ, b"\0\0\0\0"))[0]
-        except (OSError, AttributeError):
+        except (OSError, ValueError, AttributeError):  # the socket is closed or was never one of the kernel's
             return waiting
 
     def force_close(self, code: int) -> None:

@@ -58,6 +58,9 @@ class Server(uvicorn.Server):
         await asyncio.sleep(POLL_S)  # one turn for the errors to be written before uvicorn closes the sockets
         await super().shutdown(sockets)
 
+    async def on_tick(self, counter: int) -> bool:
+        return self._app.failure is not None or await super().on_tick(counter)
+
     async def _drain(self) -> None:
         self._app.drain()
         deadline = time.monotonic() + self._app.config.drain_s
@@ -119,7 +122,7 @@ def _serve_on(listener: socket.socket, app: App, listening: Callable[[], None]) 
         listening,
     )
     server.run(sockets=[listener])
-    return 0
+    return 0 if app.failure is None else 1
 
 
 def _announce(listener: socket.socket) -> None:
@@ -148,6 +151,8 @@ def _log_to_stderr(level: str) -> None:
     logging.basicConfig(
         level=level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s", stream=sys.stderr
     )
-    # uvicorn logs each handshake with its query string, and an invalid UTF-8 message with a traceback.
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    # uvicorn logs each handshake with its query string, and a client's invalid UTF-8 as an error of ours.
+    uvicorn_logger = logging.getLogger("uvicorn.error")
+    uvicorn_logger.setLevel(logging.WARNING)
+    uvicorn_logger.addFilter(lambda record: not str(record.msg).startswith("Invalid UTF-8"))
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)

@@ -21,6 +21,7 @@ from .stage import Stage
 
 MEMORY_S = 60.0  # how long after its end a context is still answered by `cancelled`
 REMEMBERED = 4096  # ids that stay closed on one connection, and of these …
+QUIET_S = 1.0  # a context that was given nothing for so long and has nothing to say is idle
 RECORDED = 256  # … so many keep the record of what was said
 
 _EVENTS: dict[type[wire.ContextMessage], Event] = {
@@ -67,7 +68,8 @@ class Session:
         self.abusive = False
         self._stage = stage
         self._live: dict[str, Context] = {}
-        self._closed: OrderedDict[str, Context | None] = OrderedDict()
+        # What is known of an id that ended: its context, or when its start was refused, or no more than that it ended.
+        self._closed: OrderedDict[str, Context | float | None] = OrderedDict()
         self._records: deque[tuple[str, Context]] = deque()
         self._by_utterance: dict[int, Context] = {}
         self._utterances: dict[int, int] = {}  # context key -> the utterance `_by_utterance` has of it
@@ -94,6 +96,10 @@ class Session:
             )
         )
 
+    def speaking(self, now: float) -> bool:
+        """Whether some context has something to say, or had until just now: text may be on its way to it."""
+        return any(context.busy or now - context.active_at < QUIET_S for context in self._live.values())
+
     @property
     def live(self) -> int:
         """Contexts that have not ended."""
@@ -114,7 +120,7 @@ class Session:
         try:
             parsed = wire.parse(message)
         except wire.BadMessage as problem:
-            self._refuse("bad_message", str(problem), problem.about)
+            self._on_bad_message(problem, now)
             return
         match parsed:
             case wire.Ping():
@@ -127,6 +133,13 @@ class Session:
     def receive_binary(self) -> None:
         """One binary message from the client: this protocol has none."""
         self._refuse("bad_message", "a client sends text messages only", None)
+
+    def _on_bad_message(self, problem: wire.BadMessage, now: float) -> None:
+        """A start that cannot be read ends its context like any other that cannot be met, unless that one is live."""
+        if problem.start and problem.about is not None and problem.about not in self._live:
+            self._refuse_start(problem.about, Failure("bad_message", str(problem)), now)
+        else:
+            self._refuse("bad_message", str(problem), problem.about)
 
     def _on_start(self, start: wire.Start, now: float) -> None:
         match TABLE[self._state(start.context), Event.START].action:
@@ -155,7 +168,7 @@ class Session:
                 self._cancel_again(name, played, now)
             case Action.REPORT, wire.Played(samples=samples):
                 context = self._live.get(name) or self._closed.get(name)
-                if context:
+                if isinstance(context, Context):
                     context.report(samples, now)
             case Action.REFUSE_CLOSED, _:
                 unseen = transition.state is State.UNSEEN
@@ -186,26 +199,31 @@ class Session:
         self._say(context.cancelled(now))
 
     def _cancel_again(self, name: str, played: int | None, now: float) -> None:
-        context = self._closed[name]
-        if context is None or now - context.ended_at > MEMORY_S:
-            return
-        if played is not None:
-            context.report(played, now)
-        self._say(context.cancelled(now))
+        record = self._closed[name]
+        if isinstance(record, Context):
+            if now - record.ended_at <= MEMORY_S:
+                if played is not None:
+                    record.report(played, now)
+                self._say(record.cancelled(now))
+        elif record is not None and now - record <= MEMORY_S:
+            self._say(wire.Cancelled(name, sent=0, heard=0, text=""))
 
     # --- opening and ending ----------------------------------------------------------------------------------------
 
     def _open(self, start: wire.Start, now: float) -> Context | None:
         settings = self._settings(start)
         if isinstance(settings, Failure):
-            self._remember(start.context, None)
-            self._say_failure(start.context, settings)
+            self._refuse_start(start.context, settings, now)
             return None
         context = Context(start.context, self._new_stream(), settings, self._stage, now)
         self._closed.pop(start.context, None)
         self._live[start.context] = context
         self._by_key[context.key] = context
         return context
+
+    def _refuse_start(self, name: str, failure: Failure, now: float) -> None:
+        self._remember(name, now)
+        self._say_failure(name, failure)
 
     def _settings(self, start: wire.Start) -> Settings | Failure:
         if self.draining:
@@ -254,14 +272,18 @@ class Session:
         self._index(context)
         self._remember(context.name, context)
 
-    def _remember(self, name: str, context: Context | None) -> None:
-        self._closed[name] = context
+    def _remember(self, name: str, record: Context | float) -> None:
+        self._closed[name] = record
         self._closed.move_to_end(name)
         while len(self._closed) > REMEMBERED:
             self._closed.popitem(last=False)
-        if context is not None:
-            self._records.append((name, context))
-        if len(self._records) > RECORDED:
+        if isinstance(record, Context):
+            self._records.append((name, record))
+            self._forget(record.ended_at - MEMORY_S)
+
+    def _forget(self, before: float) -> None:
+        """Lets go of records too old to be asked for, and of the oldest beyond their bound."""
+        while self._records and (self._records[0][1].ended_at < before or len(self._records) > RECORDED):
             name, context = self._records.popleft()
             if self._closed.get(name) is context:
                 self._closed[name] = None
@@ -325,9 +347,11 @@ class Session:
         return any(context.waiting and now >= self._deadline(context) for context in self._live.values())
 
     def close(self, now: float) -> None:
-        """The connection is gone: everything live is cancelled."""
+        """The connection is gone: everything live is cancelled, and nothing is remembered."""
         for context in list(self._live.values()):
             self._retire(context, now, Outcome.CANCELLED)
+        self._closed.clear()
+        self._records.clear()
 
     def end_all(self, failure: Failure, now: float) -> None:
         """Ends every live context with the same error, as at the deadline of a shutdown."""

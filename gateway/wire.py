@@ -181,17 +181,24 @@ AnyServerMessage = Ready | Started | Words | Flushed | Warning | Done | Cancelle
 
 
 class BadMessage(ValueError):
-    """What came is no message of this protocol. `about`: the context it names, where that can be read."""
+    """What came is no message of this protocol. `about`: the context it names, where that can be read.
 
-    def __init__(self, reason: str, about: str | None = None) -> None:
+    `start`: it was meant to open that context, so that what follows under its name was meant for other settings.
+    """
+
+    def __init__(self, reason: str, about: str | None = None, start: bool = False) -> None:
         super().__init__(reason)
         self.about = about
+        self.start = start
 
 
 class _Named(msgspec.Struct):
+    type: str | None = None
     context: str | None = None
 
 
+# A field that is not ours is skipped by recursion, so a deep one is a RecursionError and no DecodeError.
+_UNREADABLE = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
 _decoder = msgspec.json.Decoder(AnyClientMessage)
 _named_decoder = msgspec.json.Decoder(_Named)
 _encoder = msgspec.json.Encoder()
@@ -201,8 +208,8 @@ def parse(message: str) -> AnyClientMessage:
     """The client message in one WebSocket text message; raises `BadMessage`."""
     try:
         return _decoder.decode(message)
-    except (msgspec.DecodeError, UnicodeEncodeError) as problem:
-        raise BadMessage(str(problem), _context_named_in(message)) from None
+    except _UNREADABLE as problem:
+        raise _bad_message(str(problem), message) from None
 
 
 def serialize(message: ServerMessage) -> str:
@@ -210,12 +217,12 @@ def serialize(message: ServerMessage) -> str:
     return _encoder.encode(message).decode()
 
 
-def _context_named_in(message: str) -> str | None:
+def _bad_message(reason: str, message: str) -> BadMessage:
     try:
-        named = _named_decoder.decode(message).context
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return None
-    return named[:128] if named else None
+        named = _named_decoder.decode(message)
+    except _UNREADABLE:
+        return BadMessage(reason)
+    return BadMessage(reason, named.context[:128] if named.context else None, named.type == "start")
 
 
 HEADER = struct.Struct("!BBHIQ")

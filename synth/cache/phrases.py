@@ -56,7 +56,7 @@ def load(file: Path) -> tuple[Phrase, ...]:
     return phrases
 
 
-def segments(text: str, scripts: tuple[str, ...]) -> list[Segment]:
+def segments(text: str, scripts: tuple[str, ...], speed: float = 1.0) -> list[Segment]:
     """Every segment a context gives for `text`: as all it says, or as a sentence among others, ended or flushed.
 
     The pauses before and after a sentence are part of its samples, so it is another one at the start, at the end and
@@ -66,15 +66,14 @@ def segments(text: str, scripts: tuple[str, ...]) -> list[Segment]:
     for before in BEFORE:
         for flushed in (False, True) if before else (False,):
             for ending in ("end", "flush", AFTER):
-                for segment in _segments(before, flushed, text, ending, scripts):
+                for segment in _segments(before, flushed, text, ending, Segmenter(scripts, speed)):
                     words = " ".join(segment.text.split())
                     found.setdefault((words, segment.before, segment.after, segment.lead_in), segment)
     return list(found.values())
 
 
-def _segments(before: str, flushed: bool, text: str, ending: str, scripts: tuple[str, ...]) -> list[Segment]:
+def _segments(before: str, flushed: bool, text: str, ending: str, segmenter: Segmenter) -> list[Segment]:
     """Those of `text` between what stands around it; none if they run into one another."""
-    segmenter = Segmenter(scripts)
     cut = segmenter.push(before)
     if flushed:
         cut += segmenter.flush()

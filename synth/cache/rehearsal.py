@@ -32,7 +32,7 @@ async def rehearse(synthesizer: Synthesizer, phrases: Iterable[Phrase]) -> None:
     for phrase in phrases:
         voice = _voice(phrase, synthesizer.voices)
         style = Style(voice.id, phrase.speed, phrase.seed)
-        cut = segments(phrase.text, voice.scripts)
+        cut = segments(phrase.text, voice.scripts, phrase.speed)
         if not cut:
             raise PhrasesError(f"the voice {voice.id!r} cannot speak the phrase {phrase.text!r}")
         takes |= {key_of(info, style, segment): (style, segment) for segment in cut}

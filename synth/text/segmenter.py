@@ -48,7 +48,8 @@ class Segmenter:
     `idle` are cuts of their own and the next segment is a first one again (a listener waits for it).
     """
 
-    def __init__(self, scripts: tuple[str, ...] = ("Latin",)) -> None:
+    def __init__(self, scripts: tuple[str, ...] = ("Latin",), speed: float = 1.0) -> None:
+        self._stretch = max(1.0, 1 / speed)  # a slow voice gets less text at once; a fast one no more than usual
         self._blanker = Blanker(scripts)
         self._received = 0
         self._resolved_at = 0  # source offset up to which dropped words are reported
@@ -176,6 +177,7 @@ class Segmenter:
         words, seconds, space, phrase = self._words, self._seconds, self._space, self._phrase
         most_seconds = FIRST_SECONDS if first else SEGMENT_SECONDS
         most_words = FIRST_WORDS if first else math.inf
+        stretch = self._stretch
         least_words, least_seconds = (FIRST_CLAUSE_WORDS + 1, 0) if first else (0, PHRASE_FROM_SECONDS)
         end = min(end, self._start + SEGMENT_CODE_POINTS)
         while ordinary := _ORDINARY.match(text, word_end, end):
@@ -184,7 +186,7 @@ class Segmenter:
                 break
             if not word.whole or last.counts:
                 break
-            if seconds + word.seconds > most_seconds or words + word.words > most_words:
+            if seconds + word.seconds * stretch > most_seconds or words + word.words > most_words:
                 break
             if words <= FIRST_FORCED_WORDS if first else seconds <= SPACE_UP_TO_SECONDS:
                 space = word_end
@@ -192,7 +194,7 @@ class Segmenter:
                     phrase = word_end
             at, word_end = word_end, ordinary.end()
             words += word.words
-            seconds += word.seconds
+            seconds += word.seconds * stretch
             last = word
         self._last, self._word_end, self._at, self._second_last_end = last, word_end, word_end, at
         self._words, self._seconds, self._space, self._phrase = words, seconds, space, phrase
@@ -268,7 +270,7 @@ class Segmenter:
 
     def _is_too_long(self, word: Word, ends: bool) -> bool:
         """Whether the segment is too long with `word` in it; `ends`: a sentence or clause ends with `word`."""
-        total = self._seconds + word.seconds
+        total = self._seconds + word.seconds * self._stretch
         if total > SEGMENT_SECONDS or self._at + len(word.text) - self._start > SEGMENT_CODE_POINTS:
             return True
         if not self._first or ends:
@@ -314,7 +316,7 @@ class Segmenter:
         self._second_last_end = self._word_end
         self._last = word
         self._words += word.words
-        self._seconds += word.seconds
+        self._seconds += word.seconds * self._stretch
         self._at = self._word_end = word_end
         self._newlines = 0
         self._gap = ""

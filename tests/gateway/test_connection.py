@@ -68,6 +68,7 @@ class ScriptedSynthesizer:
     """Speaks every segment on the next turn of the loop, unless it is told to wait."""
 
     voices = (HEART,)
+    ready = True
     backlog = 0
 
     def __init__(self) -> None:

@@ -86,3 +86,11 @@ def test_a_wrong_query_parameter_is_400(query: str):
     assert isinstance(answer, Rejection)
     assert answer.status == 400
     assert query.partition("=")[0] in answer.message
+
+
+@pytest.mark.parametrize("origin", ["http://[", "//", "http://]:99999", "\x00"])
+def test_a_malformed_origin_is_a_foreign_one(origin: str):
+    answer = Doorkeeper((), ()).examine({"origin": origin, "host": "voice.example"}, [], "")
+
+    assert isinstance(answer, Rejection)
+    assert answer.status == 403

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxgate.gateway.pacer import Pacer
+from voxgate.gateway.pacer import SLACK_S, Pacer
 
 FRAME = 0.02
 
@@ -31,12 +31,12 @@ def test_a_full_listener_is_topped_up_by_quanta():
     assert send_all_allowed(pacer, now=0.51) == 25
 
 
-def test_a_lead_of_zero_allows_one_packet_at_a_time():
+def test_a_lead_of_zero_sends_the_next_packet_shortly_before_the_last_one_ends():
     pacer = Pacer(lead_s=0.0)
 
-    assert send_all_allowed(pacer, now=0.0) == 1
+    assert send_all_allowed(pacer, now=0.0) == 2
     assert pacer.opens_at(FRAME) == pytest.approx(FRAME)
-    assert send_all_allowed(pacer, now=0.02) == 1
+    assert send_all_allowed(pacer, now=0.021) == 1
 
 
 def test_silence_earns_no_credit_for_a_burst():
@@ -105,7 +105,7 @@ def test_the_lead_never_exceeds_what_was_agreed(lead: float, frame: float, pause
         now += pause
         while pacer.may_send(now, frame):
             pacer.sent(now, frame, 0.0)
-        assert pacer.lead(now) <= max(lead, frame) + 1e-6
+        assert pacer.lead(now) <= max(lead, frame + SLACK_S) + 1e-6
         assert pacer.opens_at(frame) > now - 1e-6
 
 

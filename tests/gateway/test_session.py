@@ -448,6 +448,68 @@ def test_a_start_that_cannot_be_met_ends_the_context_and_keeps_its_id_closed(fie
     assert talk.session.live == 0
 
 
+@pytest.mark.parametrize("name", ["new", "c1"])
+def test_a_start_that_cannot_be_read_ends_its_context_too(name: str):
+    talk = Conversation()
+    talk.start("c1")
+    talk.say("cancel", "c1")
+
+    told = talk.say("start", name, sample_rate="high")
+    late = talk.say("text", name, text="Hello there. ")
+
+    assert (codes(told), ends(told, name), late) == (["bad_message"], ["error"], [])
+
+
+def test_a_start_that_cannot_be_read_leaves_a_live_context_alone():
+    talk = Conversation()
+    talk.start()
+
+    (error,) = talk.start(speed="fast")
+
+    assert (error["code"], error["context"], error["about"]) == ("bad_message", None, "c1")
+    assert talk.session.live == 1
+
+
+def test_cancel_of_a_context_whose_start_was_refused_is_answered():
+    talk = Conversation()
+    talk.start(voice="nobody")
+
+    assert talk.say("cancel") == [{"type": "cancelled", "context": "c1", "sent": 0, "heard": 0, "text": ""}]
+
+
+def test_words_are_told_as_the_client_wrote_them():
+    talk = Conversation(lead_ms=30_000)
+    talk.start(timestamps=True)
+    talk.say("text", text="Ｈello **bold** one")
+    talk.say("end")
+    talk.work()
+
+    words = next(m for m in talk.heard if isinstance(m, dict) and m["type"] == "words")
+    assert [word for word, *_ in words["words"]] == ["Ｈello", "bold", "one"]
+
+
+def test_what_ended_long_ago_is_let_go():
+    talk = Conversation()
+    for number in range(20):
+        talk.say("text", f"c{number}", text="One two. ")
+        talk.say("cancel", f"c{number}")
+    talk.now += MEMORY_S + 1
+    talk.say("text", "last", text="One two. ")
+    talk.say("cancel", "last")
+
+    assert len(talk.session._records) == 1
+
+
+def test_a_context_is_speaking_until_it_has_been_quiet():
+    talk = Conversation(lead_ms=30_000)
+    talk.say("text", text="One two three. ")
+    assert talk.session.speaking(talk.now)
+    talk.work()
+    assert talk.session.speaking(talk.now + 0.5)
+
+    assert not talk.session.speaking(talk.now + 2.0)
+
+
 def test_one_context_too_many_is_refused_and_the_others_live():
     talk = Conversation(Limits(contexts=2))
     talk.start("a")

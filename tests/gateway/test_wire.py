@@ -109,3 +109,10 @@ def test_the_audio_header_is_sixteen_bytes_in_network_order():
 
 def test_sequence_numbers_wrap():
     assert wire.audio_header(first=False, stream=1, sequence=2**32 + 5, start=0)[4:8] == b"\0\0\0\5"
+
+
+@pytest.mark.parametrize("depth", [100, 990, 5_000, 50_000])
+def test_a_deep_message_is_read_or_refused(depth: int):
+    message = '{"type":"ping","x":' + "[" * depth + "]" * depth + "}"
+    with contextlib.suppress(wire.BadMessage):
+        assert wire.parse(message) == wire.Ping()

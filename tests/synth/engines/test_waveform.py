@@ -4,18 +4,18 @@ from hibari import dsp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxgate.synth.engines.waveform import BINS, NOISE_FRAMES, PARTS, noise_table, stretch, waveform
+from voxgate.synth.engines.waveform import BINS, NOISE_FRAMES, PARTS, Noise, noise_table, stretch, waveform
 
 
 @pytest.fixture(scope="module")
-def table() -> np.ndarray:
+def table() -> Noise:
     return noise_table()
 
 
 class GivenNoise:
     """Stands where hibari draws its noise."""
 
-    def __init__(self, noise: np.ndarray) -> None:
+    def __init__(self, noise: Noise) -> None:
         self._parts = np.ascontiguousarray(noise.T).view(np.float32)
 
     def standard_normal(self, shape: tuple[int, int], dtype: type) -> np.ndarray:
@@ -24,7 +24,7 @@ class GivenNoise:
 
 
 @pytest.mark.parametrize("frames", [5, 40, 301])
-def test_it_is_hibaris_signal_path_to_the_bit(table: np.ndarray, frames: int):
+def test_it_is_hibaris_signal_path_to_the_bit(table: Noise, frames: int):
     chance = np.random.default_rng(frames)
     head = chance.normal(-1.0, 1.5, (frames, PARTS * BINS)).astype(np.float32)
     f0 = np.where(chance.random(frames) < 0.3, 0, chance.uniform(80, 300, frames)).astype(np.float32)
@@ -35,7 +35,7 @@ def test_it_is_hibaris_signal_path_to_the_bit(table: np.ndarray, frames: int):
     assert np.array_equal(waveform(head, f0, noise), theirs)
 
 
-def test_the_noise_is_normal_and_always_the_same(table: np.ndarray):
+def test_the_noise_is_normal_and_always_the_same(table: Noise):
     assert table.shape == (NOISE_FRAMES, BINS)
     assert np.array_equal(table[:3], noise_table()[:3])
     for part in (table.real, table.imag):
@@ -46,5 +46,5 @@ def test_the_noise_is_normal_and_always_the_same(table: np.ndarray):
 
 
 @given(frames=st.integers(1, 3 * NOISE_FRAMES), number=st.integers(0, 2**64))
-def test_a_stretch_has_as_many_frames_as_asked(table: np.ndarray, frames: int, number: int):
+def test_a_stretch_has_as_many_frames_as_asked(table: Noise, frames: int, number: int):
     assert stretch(table[:, :1], frames, number).shape == (frames, 1)

@@ -498,3 +498,14 @@ def test_a_push_does_not_copy_what_came_before(text: str) -> None:
     finally:
         tracemalloc.stop()
     assert peak - before < 8_000
+
+
+def test_a_slow_voice_is_given_less_text_at_once():
+    text = "word " * 200
+
+    def longest(speed: float) -> int:
+        segmenter = Segmenter(speed=speed)
+        return max(len(segment.text) for segment in segmenter.push(text) + segmenter.end())
+
+    assert longest(0.5) <= 0.6 * longest(1.0)
+    assert longest(2.0) == longest(1.0)
