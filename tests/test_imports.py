@@ -27,6 +27,7 @@ ALSO_MAY_IMPORT = {
     "gateway/cli/say.py": {"client"},
     "gateway/cli/voices.py": {"client"},
     "gateway/cli/bench.py": {"client"},
+    "gateway/cli/bench_capacity.py": {"client", "loadtest"},
     "gateway/cli/loadtest.py": {"client", "loadtest"},
 }
 # Drivers of models, devices and stores, and the file that knows each; an engine may be two.

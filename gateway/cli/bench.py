@@ -21,6 +21,9 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...client import Audio, Connection, VoiceError, connect
 from .bench_texts import Names, five_thousand_characters, forty_words, seven_words, twenty_characters
 
@@ -44,6 +47,9 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     ttfa.add_argument("--json", metavar="FILE", help="write the figures as JSON, too; - for stdout, without the table")
     ttfa.add_argument("--check", action="store_true", help="exit with 1 when a promise is missed")
     ttfa.set_defaults(func=run)
+    from . import bench_capacity
+
+    bench_capacity.register(benchmarks)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -207,6 +213,21 @@ class RawVoice:
         self._packetizer = lambda: Packetizer(form, rate)
         self._first_samples = form.frame_samples * -(-rate // form.sample_rate)
 
+    @property
+    def sample_rate(self) -> int:
+        return self._engine.info.sample_rate
+
+    def synthesize(self, text: str) -> NDArray[np.int16]:
+        """All of `text` by the bare engine: cut into sentences only, as its own front end does it."""
+        from ...synth.segment import Boundary, Segment
+
+        segment = Segment(0, text, 0, len(text), Boundary.START, Boundary.END)
+        return self._engine.synthesize(segment, self._style)
+
+    def encode(self, pcm: NDArray[np.int16]) -> None:
+        """All of `pcm` by the encoder as it ships."""
+        self._packetizer().push(pcm)
+
     def speak(self, text: str) -> tuple[float, float, float]:
         """Synthesize the first segment of `text`, encode its first packet, encode all of it: ms each."""
         segmenter = self._segmenter()
@@ -298,12 +319,13 @@ def _resident_kib(process_id: int) -> float | None:
 
 
 @asynccontextmanager
-async def server() -> AsyncIterator[tuple[str, int]]:
-    """A server of our own with its defaults: address and process id. Raises `OSError` when it does not come up."""
+async def server(*arguments: str) -> AsyncIterator[tuple[str, int]]:
+    """A server of our own: address and process id. Raises `OSError` when it does not come up."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("VOXGATE_")}
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as log:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "voxgate", "serve", "--host", "127.0.0.1", "--port", "0"),
+            *arguments,
             cwd=folder,
             env=environment,
             stdout=asyncio.subprocess.PIPE,
