@@ -174,7 +174,7 @@ def _read(streams: int, told: dict[str, Any]) -> Level:
         gapless=told["play_out"]["gapless_share"] or 0.0,
         first_audio_p50_s=told["ttfa_seconds"]["p50"],
         first_audio_p95_s=told["ttfa_seconds"]["p95"],
-        errors=told["errors"]["count"] + told["refused"]["count"],
+        errors=sum(times["count"] for kind in ("errors", "refused") for times in told[kind].values()),
         cpu_per_audio_s=told["server"]["cpu_seconds_per_audio_second"],
         client_cpu_share=told["client"]["cpu_share"],
     )

@@ -9,8 +9,8 @@ GOOD = Level(100, 1.0, 0.030, 0.080, 0, 0.007, 0.2)
 TOLD = {
     "play_out": {"gapless_share": 0.998},
     "ttfa_seconds": {"p50": 0.03, "p95": 0.09},
-    "errors": {"count": 1},
-    "refused": {"count": 2},
+    "errors": {"internal": {"count": 1}},
+    "refused": {"overloaded": {"count": 1}, "idle": {"count": 1}},
     "server": {"cpu_seconds_per_audio_second": 0.007},
     "client": {"cpu_share": 0.25},
 }
