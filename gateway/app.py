@@ -77,7 +77,7 @@ class App:
         self._controller = admission.Controller(
             admission.Limits(
                 connections=config.max_connections,
-                utterances=config.max_utterances,
+                utterances=supervisor.utterances(config, supervisor.cores()),
                 segments=config.max_queued_segments,
             )
         )

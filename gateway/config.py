@@ -37,7 +37,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = ()
     max_connections: Annotated[Count, Meta(description="connections at once")] = 4096
     max_contexts: Annotated[Count, Meta(description="live contexts of one connection")] = 128
-    max_utterances: Annotated[Count, Meta(description="utterances spoken at once, all connections together")] = 400
+    max_utterances: Annotated[
+        int, Meta(ge=0, description="utterances spoken at once, all connections together; 0: 100 per core")
+    ] = 0
     max_queued_segments: Annotated[Count, Meta(description="segments that may wait for an engine")] = 4000
     max_message_bytes: Annotated[int, Meta(ge=256, description="size of one client message")] = 131_072
     max_pending_chars: Annotated[Count, Meta(description="text of a context received and not yet spoken")] = 20_000

@@ -26,6 +26,7 @@ logger = logging.getLogger("voxgate.supervisor")
 Run = Callable[[Config, Callable[[], None]], int]  # the settings, and what to call when it listens; the exit status
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+UTTERANCES_PER_CORE = 100  # the plateau measured by `voxgate bench capacity`
 RESTART_S = 1.0  # between the deaths of a gateway and its replacement, so that one that cannot start does not spin
 POLL_S = 0.1
 GRACE_S = 10.0  # beyond the drain, before a gateway that does not end is killed
@@ -41,11 +42,16 @@ def shares(config: Config, cores: int) -> list[Config]:
             gateways=1,
             workers=_share(workers, count, number),
             max_connections=_share(config.max_connections, count, number),
-            max_utterances=_share(config.max_utterances, count, number),
+            max_utterances=_share(utterances(config, cores), count, number),
             max_queued_segments=_share(config.max_queued_segments, count, number),
         )
         for number in range(count)
     ]
+
+
+def utterances(config: Config, cores: int) -> int:
+    """How many utterances are spoken at once: as set, else what the cores carry without a gap."""
+    return config.max_utterances or UTTERANCES_PER_CORE * cores
 
 
 def _share(total: int, count: int, number: int) -> int:

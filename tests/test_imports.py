@@ -27,13 +27,14 @@ ALSO_MAY_IMPORT = {
     "gateway/cli/say.py": {"client"},
     "gateway/cli/voices.py": {"client"},
     "gateway/cli/bench.py": {"client"},
+    "gateway/cli/bench_afternoon.py": {"client"},
     "gateway/cli/bench_capacity.py": {"client", "loadtest"},
     "gateway/cli/loadtest.py": {"client", "loadtest"},
 }
 # Drivers of models, devices and stores, and the file that knows each; an engine may be two.
 DRIVEN_BY = {
     "gevent": {"loadtest/locustfile.py"},
-    "hibari": {"synth/engines/hibari.py", "synth/engines/waveform.py"},
+    "hibari": {"gateway/cli/bench_afternoon.py", "synth/engines/hibari.py", "synth/engines/waveform.py"},
     "locust": {"loadtest/locustfile.py"},
     "onnxruntime": {"synth/engines/hibari.py"},
     "opuslib_next": {"codecs/opus.py"},
