@@ -45,7 +45,7 @@ def test_every_link_to_a_file_leads_to_one(document):
 
 
 def shown(default: object) -> str:
-    return "none" if default == () else str(default)
+    return "none" if default in ((), "") else str(default)
 
 
 def described(type: object) -> str:
