@@ -31,7 +31,7 @@ FADE_S = 0.005
 _THRESHOLD = 10 ** (SILENCE_DBFS / 20)
 
 CLAUSE_TAIL_S = 0.015
-CLAUSE_PAUSE_S = 0.155, 0.240  # 150-250 ms with room for the edges of sounds, where windows disagree
+CLAUSE_PAUSE_S = 0.165, 0.240  # 150-250 ms with room for the edges of sounds, where windows disagree
 CLAUSE_PAUSE_ALONE_S = 0.170  # when the sentence it stands in is not known
 # Of the pause in the sentence spoken whole, as far as that is known: a clause that is still to come can change it. Over
 # 539 cuts these two leave the fewest outside 150-250 ms or over 1.3 x what the whole sentence turns out to have.
