@@ -109,6 +109,8 @@ class App:
             if self._warm_first:
                 await synthesizer.wait_ready()
                 await rehearsal
+                if self.failure is not None:
+                    raise RuntimeError(self.failure)
             yield
         finally:
             rehearsal.cancel()

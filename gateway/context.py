@@ -173,7 +173,8 @@ class Context:
             match item:
                 case Event.FLUSH:
                     self._speak(self._segmenter.flush(), received_at)
-                    self._mark(wire.Flushed(self.name))
+                    if self.failure is None:
+                        self._mark(wire.Flushed(self.name))
                 case Event.END:
                     self._speak(self._segmenter.end(), received_at)
                     self._end_unspoken()

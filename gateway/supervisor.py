@@ -29,6 +29,7 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 UTTERANCES_PER_CORE = 100  # the plateau measured by `voxgate bench capacity`
 RESTART_S = 1.0  # between the deaths of a gateway and its replacement, so that one that cannot start does not spin
 POLL_S = 0.1
+FALSE_STARTS = 3  # gateways in a row that end before they listen: the next one would, too
 GRACE_S = 10.0  # beyond the drain, before a gateway that does not end is killed
 
 
@@ -68,12 +69,13 @@ class Supervisor:
         self._processes: list[SpawnProcess] = []
         self._listening = [self._context.Event() for _ in configs]
         self._stopping = False
+        self._false_starts = 0
         self.restarts = 0
 
     def run(self, announce: Callable[[], None]) -> int:
-        """Runs until SIGINT or SIGTERM, and calls `announce` once when all gateways listen.
+        """Runs until SIGINT or SIGTERM, and calls `announce` once when all gateways listen; the exit status.
 
-        A second signal is passed on as well, which ends the drain.
+        A second signal is passed on as well, which ends the drain. Gateways that do not come up end it, with 1.
         """
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, self._stop)
@@ -89,6 +91,11 @@ class Supervisor:
                 if process.is_alive() or self._stopping:
                     continue
                 if restart_at[number] == 0.0:
+                    if self._has_false_started(number):
+                        logger.error("the gateways do not come up, %d times in a row", FALSE_STARTS)
+                        self._stop(signal.SIGTERM, None)
+                        self._wait()
+                        return 1
                     logger.error("gateway %d ended with %s; it is replaced", number, process.exitcode)
                     restart_at[number] = time.monotonic() + RESTART_S
                 elif time.monotonic() >= restart_at[number]:
@@ -98,7 +105,13 @@ class Supervisor:
         self._wait()
         return 0
 
+    def _has_false_started(self, number: int) -> bool:
+        """Counts the end of a gateway; whether it was one too many that never listened."""
+        self._false_starts = 0 if self._listening[number].is_set() else self._false_starts + 1
+        return self._false_starts >= FALSE_STARTS
+
     def _start(self, number: int) -> SpawnProcess:
+        self._listening[number].clear()
         arguments = self._run, self._configs[number], self._listening[number]
         process = self._context.Process(target=_member, args=arguments)
         process.start()

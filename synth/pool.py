@@ -41,6 +41,7 @@ JOB_DEADLINE_S = 10.0  # one segment takes about 30 ms; a worker silent for so l
 START_ATTEMPTS = 3  # a worker that never came up is given up after so many
 BACK_OFF_S = 0.5, 30.0  # before a restart: the first, doubled up to the last while workers die young
 SETTLED_S = 30.0  # a worker that lived so long did not die young
+EXIT_S = 0.2  # for a worker whose socket has closed to be gone by itself
 
 
 class WorkersUnavailable(RuntimeError):
@@ -195,9 +196,13 @@ class Pool:
             theirs.close()  # or its end would never be seen to close
             try:
                 await worker.live(ours, process)
+                # One whose socket closed is on its way out: killing it now could take its exit status from asyncio.
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(process.wait(), EXIT_S)
             finally:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
+                if process.returncode is None:
+                    with contextlib.suppress(ProcessLookupError):
+                        process.kill()
                 code = await process.wait()
         return worker.cause or _ending(code)
 

@@ -533,6 +533,16 @@ def test_a_full_house_ends_the_context_with_a_hint_when_to_return():
     assert talk.session.live == 1
 
 
+def test_a_flush_whose_text_was_refused_is_not_answered():
+    talk = Conversation(house=admission.Limits(utterances=1))
+    talk.say("text", "a", text="First one. ")
+    talk.say("text", "b", text="hello")
+
+    told = talk.say("flush", "b")
+
+    assert [message["type"] for message in told] == ["error"]
+
+
 def test_a_broken_engine_ends_its_utterances_and_no_others():
     talk = Conversation()
     for name in "ab":

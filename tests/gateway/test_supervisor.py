@@ -68,3 +68,14 @@ def test_a_senseless_number_of_gateways_is_refused(count: str):
 
     assert result.returncode == 2
     assert "gateways" in result.stderr
+
+
+def test_gateways_that_never_come_up_end_the_server(tmp_path: Path):
+    phrases = tmp_path / "phrases.toml"
+    phrases.write_text('[[phrase]]\ntext = "漢字"\n', encoding="utf-8")
+    command = [sys.executable, "-m", "voxgate", "serve", "--port", "0", "--gateways", "2", "--phrases", str(phrases)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+
+    assert result.returncode == 1
+    assert "the gateways do not come up" in result.stderr
+    assert "listening on" not in result.stdout
