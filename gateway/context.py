@@ -84,6 +84,7 @@ class Context:
         self.failure: Failure | None = None
         self.text: list[str] = []
         self.text_length = 0
+        self.flushes = 0  # not answered yet
         self.ended_at = NEVER
         self.active_at = now
         self.progress_at = now
@@ -148,7 +149,8 @@ class Context:
     def feed(self, text: str, now: float) -> None:
         """More text."""
         self.active_at = now
-        self.text.append(text)
+        if text:
+            self.text.append(text)
         self.text_length += len(text)
         self._idle_at = now + IDLE_FLUSH_S
         self._unread += ((text[at : at + BITE_CHARS], now) for at in range(0, len(text), BITE_CHARS))
@@ -157,6 +159,7 @@ class Context:
     def flush(self, now: float) -> None:
         """Speak what is buffered, and say `flushed` behind its audio."""
         self.active_at = now
+        self.flushes += 1
         self._unread.append((Event.FLUSH, now))
         self._read()
 
@@ -336,6 +339,7 @@ class Context:
                 batch, batch_bytes = [], 0
             if not isinstance(item, Packet):
                 out.append(wire.serialize(item))
+                self.flushes -= isinstance(item, wire.Flushed)
                 if isinstance(item, wire.Done):
                     self.state = TABLE[self.state, Event.SENT].state
             self._queue.popleft()

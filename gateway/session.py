@@ -21,6 +21,7 @@ from .stage import Stage
 
 MEMORY_S = 60.0  # how long after its end a context is still answered by `cancelled`
 REMEMBERED = 4096  # ids that stay closed on one connection, and of these …
+FLUSHES = 1000  # of one context that may wait for their audio; each is an answer that is kept for it
 QUIET_S = 1.0  # a context that was given nothing for so long and has nothing to say is idle
 RECORDED = 256  # … so many keep the record of what was said
 
@@ -155,8 +156,7 @@ class Session:
             case ((Action.OPEN_AND_SPEAK | Action.SPEAK), wire.Text(text=text)):
                 self._on_text(name, text, now)
             case Action.FLUSH, _:
-                self._live[name].flush(now)
-                self._index(self._live[name])
+                self._on_flush(self._live[name], now)
             case Action.END, _:
                 context = self._live[name]
                 context.state = transition.state
@@ -176,6 +176,13 @@ class Session:
                 self._refuse("context_closed", f"context {name!r} {reason}", name)
             case Action.COUNT_LATE, _:
                 self.late_messages += 1
+
+    def _on_flush(self, context: Context, now: float) -> None:
+        if context.flushes >= FLUSHES:
+            self._refuse("rate_limited", f"{FLUSHES} flushes of this context wait to be answered", context.name)
+            return
+        context.flush(now)
+        self._index(context)
 
     def _on_text(self, name: str, text: str, now: float) -> None:
         context = self._live.get(name)

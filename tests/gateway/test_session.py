@@ -11,7 +11,7 @@ from voxgate.admission import controller as admission
 from voxgate.codecs.packetizer import Format, StreamDecoder
 from voxgate.gateway import wire
 from voxgate.gateway.life import TABLE, Event, State
-from voxgate.gateway.session import MEMORY_S, Defaults, Limits, Session
+from voxgate.gateway.session import FLUSHES, MEMORY_S, Defaults, Limits, Session
 
 
 class Conversation:
@@ -215,6 +215,19 @@ def test_flushed_follows_the_audio_it_covers_one_for_each_flush():
     assert [kind for kind in talk.types() if kind != "audio"] == ["started", "flushed", "flushed"]
     assert talk.types()[-3:] == ["audio", "flushed", "flushed"]
     assert sum(len(payload) for *_, payload in audio_of(talk.heard)) == 2 * 11_520
+
+
+def test_flushes_that_wait_are_bounded_and_answered_ones_make_room():
+    talk = Conversation(lead_ms=30_000)
+    talk.start()
+    talk.say("text", text="One two three. ")
+
+    refused = [codes(talk.say("flush")) for _ in range(FLUSHES + 1)]
+    talk.work()
+
+    assert refused == [[]] * FLUSHES + [["rate_limited"]]
+    assert talk.types().count("flushed") == FLUSHES
+    assert talk.say("flush") == [{"type": "flushed", "context": "c1"}]
 
 
 def test_a_flush_with_nothing_to_speak_is_answered_at_once():
