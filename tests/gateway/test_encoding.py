@@ -54,6 +54,22 @@ async def test_every_track_is_encoded_in_order_whatever_the_others_do(encoders: 
         assert answer.calls == 6
 
 
+async def test_a_short_push_is_not_kept_waiting_by_the_threads(encoders: Encoders):
+    busy = [encoders.track(FORM, 24000, Answers()) for _ in range(3)]
+    for track in busy:
+        track.push(noise(24000 * 120, seed=1))
+    answer = Answers()
+
+    encoders.track(FORM, 24000, answer).push(noise(1440, seed=2))
+    await asyncio.sleep(0)  # one turn of the loop
+
+    assert [packet.payload for packet in answer.packets] == [
+        packet.payload for packet in Packetizer(FORM, 24000).push(noise(1440, seed=2))
+    ]
+    for track in busy:
+        track.close()
+
+
 async def test_a_closed_track_answers_nothing_more(encoders: Encoders):
     closed, other = Answers(), Answers()
     track = encoders.track(FORM, 24000, closed)
