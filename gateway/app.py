@@ -100,7 +100,8 @@ class App:
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         cores = supervisor.cores()
-        synthesizer = Synthesizer(workers=self.config.workers or cores, caches=self._caches)
+        workers = self.config.workers or cores
+        synthesizer = Synthesizer(workers=workers, express=(workers + 1) // 2, caches=self._caches)
         encoders = Encoders(threads=min(cores, 4))
         self.house = House(synthesizer, encoders, self._controller)
         await synthesizer.start()

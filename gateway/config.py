@@ -30,7 +30,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     host: Annotated[str, Meta(description="address to listen on")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535, description="port to listen on; 0 takes a free one")] = 8080
     gateways: Annotated[int, Meta(ge=1, le=256, description="gateway processes that share the port")] = 1
-    workers: Annotated[int, Meta(ge=0, description="engine worker processes, all together; 0: one per core")] = 0
+    workers: Annotated[int, Meta(ge=0, description="engine worker processes, all together, beside half as many express ones; 0: one per core")] = 0
     keys: Annotated[tuple[str, ...], Meta(description="keys that clients must have one of; none: open to all")] = ()
     origins: Annotated[
         tuple[str, ...], Meta(description="origins of pages that may connect besides our own; * for any")

@@ -1,5 +1,8 @@
 """The engine workers as the gateway's event loop sees them: started, watched, replaced, given one job each.
 
+Most do the bulk of the work at a low priority; a few express ones stand ready at the gateway's own, so that a first
+segment takes the core from a bulk segment in mid-computation instead of waiting for its end (docs/processes.md).
+
 Owns processes and their sockets. Knows neither utterances nor the order of work: whoever submits decides.
 """
 
@@ -67,18 +70,20 @@ class Pool:
         *,
         workers: int,
         nice: int,
+        express: int = 0,
         job_deadline_s: float = JOB_DEADLINE_S,
         back_off_s: tuple[float, float] = BACK_OFF_S,
         command: Sequence[str] = WORKER_COMMAND,
     ) -> None:
         self._listener = listener
-        self._size = workers
-        self._nice = nice
+        self._nices = (nice,) * workers + (0,) * express  # of each seat
+        self._bulk_seats = workers
         self._job_deadline_s = job_deadline_s
         self._back_off_s = back_off_s
         self._command = command
         self._alive: set[_Worker] = set()  # warmed
-        self._idle: list[_Worker] = []
+        self._idle_bulk: list[_Worker] = []
+        self._idle_express: list[_Worker] = []
         self._job_numbers = itertools.count(1)
         self._supervisors: list[asyncio.Task[None]] = []
         self._all_warmed: asyncio.Future[None] | None = None
@@ -91,7 +96,8 @@ class Pool:
     def start(self) -> None:
         self._all_warmed = asyncio.get_running_loop().create_future()
         self._supervisors = [
-            asyncio.create_task(self._supervise(seat), name=f"voxgate-worker-{seat}") for seat in range(self._size)
+            asyncio.create_task(self._supervise(seat), name=f"voxgate-worker-{seat}")
+            for seat in range(len(self._nices))
         ]
 
     async def wait_ready(self) -> None:
@@ -103,7 +109,7 @@ class Pool:
     @property
     def ready(self) -> bool:
         """Every worker warmed at the start, and at least one is alive now."""
-        return len(self._warmed_seats) == self._size and bool(self._alive)
+        return len(self._warmed_seats) == len(self._nices) and bool(self._alive)
 
     async def close(self) -> None:
         """End every worker; a job in flight gets no answer any more."""
@@ -118,17 +124,23 @@ class Pool:
 
     @property
     def idle(self) -> int:
-        """Workers that can take a job now."""
-        return len(self._idle)
+        """Workers that can take any job now."""
+        return len(self._idle_bulk)
+
+    @property
+    def idle_express(self) -> int:
+        """Workers that can take an express job now, besides those."""
+        return len(self._idle_express)
 
     @property
     def pids(self) -> tuple[int, ...]:
         """Processes of the workers that are warmed and alive."""
         return tuple(worker.pid for worker in self._alive)
 
-    def submit(self, segment: Segment, style: Style) -> int:
-        """Give one segment to an idle worker (there must be one) and return the number of the job."""
-        worker, job = self._idle.pop(), next(self._job_numbers)
+    def submit(self, segment: Segment, style: Style, *, express: bool = False) -> int:
+        """Give one segment to an idle worker (there must be one that takes it) and return the number of the job."""
+        idle = self._idle_express if express and self._idle_express else self._idle_bulk
+        worker, job = idle.pop(), next(self._job_numbers)
         worker.give(Synthesize(job, segment, style), self._job_deadline_s)
         return job
 
@@ -137,14 +149,14 @@ class Pool:
     def on_worker_ready(self, worker: "_Worker", info: EngineInfo) -> None:
         self.info = self.info or info
         self._alive.add(worker)
-        self._idle.append(worker)
+        self._idle_like(worker).append(worker)
         self._warmed_seats.add(worker.seat)
-        if len(self._warmed_seats) == self._size and self._all_warmed is not None and not self._all_warmed.done():
+        if len(self._warmed_seats) == len(self._nices) and self._all_warmed is not None and not self._all_warmed.done():
             self._all_warmed.set_result(None)
         self._listener.on_idle()
 
     def on_worker_reply(self, worker: "_Worker", reply: Spoken | Failed) -> None:
-        self._idle.append(worker)
+        self._idle_like(worker).append(worker)
         match reply:
             case Spoken(job, pcm, compute_s):
                 self._listener.on_spoken(job, np.frombuffer(pcm, np.int16), compute_s)
@@ -155,9 +167,12 @@ class Pool:
     def on_worker_lost(self, worker: "_Worker", job: int | None) -> None:
         self._alive.discard(worker)
         with contextlib.suppress(ValueError):
-            self._idle.remove(worker)
+            self._idle_like(worker).remove(worker)
         if job is not None:
             self._listener.on_failed(job, "the engine worker died")
+
+    def _idle_like(self, worker: "_Worker") -> "list[_Worker]":
+        return self._idle_bulk if worker.seat < self._bulk_seats else self._idle_express
 
     # --- supervision --------------------------------------------------------------------------------------------
 
@@ -188,7 +203,7 @@ class Pool:
             process = await asyncio.create_subprocess_exec(
                 *self._command,
                 str(theirs.fileno()),
-                str(self._nice),
+                str(self._nices[worker.seat]),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=2,  # standard output belongs to the gateway
                 pass_fds=[theirs.fileno()],

@@ -90,10 +90,13 @@ class Scheduler:
             state.in_flight = False
             self._enter(utterance, state)
 
-    def next(self, now: float) -> tuple[int, Segment] | None:
-        """Take the segment to run at `now`, None if no utterance needs one."""
+    def next(self, now: float, *, silent_only: bool = False) -> tuple[int, Segment] | None:
+        """Take the segment to run at `now`, None if no utterance needs one.
+
+        `silent_only`: only of an utterance whose listener has no audio yet.
+        """
         entry = self._first_entry()
-        if entry is None or self._runnable_at(entry) > now:
+        if entry is None or self._runnable_at(entry) > now or (silent_only and entry[0] != -math.inf):
             return None
         heapq.heappop(self._heap)
         utterance = entry[2]

@@ -74,6 +74,11 @@ def segment(text):
     return Segment(0, text, 0, len(text), Boundary.START, Boundary.END)
 
 
+def niceness(pool):
+    """How many steps each worker stands behind us, sorted."""
+    return sorted(os.getpriority(os.PRIO_PROCESS, pid) - os.nice(0) for pid in pool.pids)
+
+
 async def test_a_warmed_pool_declares_the_engine(pool):
     assert pool.ready
     assert [voice.id for voice in pool.info.voices] == ["heart"]
@@ -135,6 +140,29 @@ async def test_a_worker_that_falls_silent_is_killed_and_replaced(pool, recorder)
         os.kill(pid, signal.SIGCONT)
     await recorder.until(lambda: pool.idle == 2)
     assert len(set(silent) & set(pool.pids)) == 1
+
+
+async def test_an_express_worker_takes_the_core_from_the_bulk_and_is_replaced_as_one():
+    recorder = Recorder()
+    pool = Pool(recorder, workers=1, nice=3, express=1, back_off_s=SOON)
+    pool.start()
+    try:
+        await pool.wait_ready()
+        assert (pool.idle, pool.idle_express) == (1, 1)
+        bulk = pool.submit(segment("All in good time."), HEART)
+        assert (pool.idle, pool.idle_express) == (0, 1)
+        express = pool.submit(segment("At once."), HEART, express=True)
+        assert (pool.idle, pool.idle_express) == (0, 0)
+        assert niceness(pool) == [0, 3]
+        assert all([len(await recorder.outcome(job)) > 6000 for job in (bulk, express)])
+
+        urgent = next(pid for pid in pool.pids if os.getpriority(os.PRIO_PROCESS, pid) == os.nice(0))
+        os.kill(urgent, signal.SIGKILL)
+        await recorder.until(lambda: urgent not in pool.pids and len(pool.pids) == 2)
+        assert (pool.idle, pool.idle_express) == (1, 1)
+        assert niceness(pool) == [0, 3]
+    finally:
+        await pool.close()
 
 
 async def test_workers_that_never_come_up_are_given_up():

@@ -54,6 +54,14 @@ def test_no_audio_yet_comes_before_least_lead() -> None:
     assert run_order(scheduler, 10.0) == [3, 2, 1]
 
 
+def test_asked_for_silent_listeners_only_it_keeps_everybody_else_for_later() -> None:
+    scheduler = scheduler_with(1, 2)
+    scheduler.cover(1, 9.0)
+    assert scheduler.next(10.0, silent_only=True) == (2, segment())
+    assert scheduler.next(10.0, silent_only=True) is None
+    assert scheduler.next(10.0) == (1, segment())
+
+
 def test_a_stream_with_the_target_lead_is_not_run_until_it_is_used_up() -> None:
     scheduler = scheduler_with(1)
     scheduler.cover(1, 10.0 + TARGET_S)

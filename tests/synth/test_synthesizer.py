@@ -110,6 +110,20 @@ async def test_the_same_text_sounds_the_same_in_every_utterance(synthesizer, lis
     assert all(np.array_equal(first, other) for other in others)
 
 
+async def test_a_newcomer_is_heard_before_the_segments_that_were_begun_for_others(listener):
+    synthesizer = Synthesizer(workers=1, express=1)
+    await synthesizer.start()
+    await synthesizer.wait_ready()
+    try:
+        first = speak(synthesizer, listener, "One.", " ".join([LONG] * 6))
+        await listener.segments(1)  # the long one is with the only other worker now
+        newcomer = speak(synthesizer, listener, "Two.")
+
+        assert (await listener.segments(3))[1:] == [(newcomer, 0), (first, 1)]
+    finally:
+        await synthesizer.close()
+
+
 async def test_a_closed_utterance_is_heard_no_more(synthesizer, listener):
     closed = speak(synthesizer, listener, LONG, LONG, LONG)  # the first is with a worker, two wait
     synthesizer.close_utterance(closed)
