@@ -88,6 +88,15 @@ def continuation_lead(before: Boundary, whole_s: float) -> Silence:
     return _exactly(max(0.0, pause - CLAUSE_TAIL_S))
 
 
+def with_pause(lead: Silence, before: Boundary, pause_s: float, pace: float) -> Silence:
+    """`lead`, but no less than `pause_s`, at any pace, together with the tail of what was spoken before."""
+    if not pause_s or before not in TAIL:
+        return lead
+    tail, own = TAIL[before].at(pace), lead.at(pace)
+    wanted = max(0.0, pause_s - (tail.least + min(tail.most, tail.least + 0.1)) / 2)
+    return Silence(max(own.least, wanted), max(own.most, wanted), False)
+
+
 def trim(signal: Signal, rate: int, lead: Silence, tail: Silence, pace: float = 1.0) -> Signal:
     """`signal` with its silence at both ends brought within `lead` and `tail` at the speaking rate `pace`.
 

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Literal
+
+Urls = Literal["short", "drop", "spell"]
 
 
 class Boundary(Enum):
@@ -15,6 +18,22 @@ class Boundary(Enum):
     END = "end"  # nothing is known to follow
 
 
+class MarkKind(Enum):
+    ALIAS = "alias"  # speak `value` instead
+    PHONEMES = "phonemes"  # speak it as `value` says, in IPA; engines without phonemes speak it as it is written
+    SAY_AS = "say-as"  # read it as `value` says: "characters", "digits", "telephone", "cardinal", "ordinal"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How `text[start:end]` of a segment is to be spoken, by the client's markup or the operator's lexicon."""
+
+    start: int
+    end: int
+    kind: MarkKind
+    value: str
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """The text between two cuts: the unit an engine is given.
@@ -22,7 +41,9 @@ class Segment:
     `start` and `end` are code-point offsets in the text of the context as the client sent it; `text` has exactly
     `end - start` code points (what cannot be spoken is blanked by spaces, never removed), so offsets inside `text`
     are offsets in the source. `lead_in` is the part of the same sentence that comes before `text` in the segment
-    before, given to the engine so that it can speak a continuation as one (empty after a sentence end).
+    before, given to the engine so that it can speak a continuation as one (empty after a sentence end). `pause_s` is
+    the silence the text asks for before it: its boundary's pause is at least so long. `marks` are in order and do not
+    overlap. Engines speak `text` after synth/text/normalize.
     """
 
     index: int  # 0, 1, 2, … in the context
@@ -32,6 +53,8 @@ class Segment:
     before: Boundary
     after: Boundary
     lead_in: str = ""
+    pause_s: float = 0.0  # at any speed
+    marks: tuple[Mark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +64,4 @@ class Style:
     voice: str
     speed: float = 1.0
     seed: int = 0
+    urls: Urls = "short"  # what is said of web and mail addresses

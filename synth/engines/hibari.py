@@ -29,6 +29,9 @@ from .. import joins
 from ..engine import EngineInfo, Voice
 from ..joins import Signal, Silence
 from ..segment import Boundary, Segment, Style
+from ..text.normalize.normalizer import normalize
+from ..text.normalize.spoken import Spoken
+from .ipa import from_ipa
 from .onnx_graph import with_outputs
 from .waveform import Frames, Noise, noise_table, stretch, waveform
 
@@ -41,8 +44,9 @@ FRAMES_PER_UNIT = 2
 FRAME_S = dsp.HOP / dsp.SR  # 12.5 ms
 MAX_PHONEMES = 400  # of one run, as in hibari
 SPEEDS = 0.25, 4.0
+LANGUAGE = "en-US"
 CONTEXT_WORDS = 8  # of the lead-in; see above
-REVISION = "3"  # of this file's part in the sound
+REVISION = "4"  # of this file's part in the sound
 
 # Where sound lies against durations, in frames at speed 1 (measured on 60 clauses at speeds 0.5 to 2): it begins
 # 0 to 10 before the first phoneme does and ends 4 or more before the last one does.
@@ -51,7 +55,8 @@ EDGE_FRAMES = 4  # the first and last frames rendered are not whole: window and 
 
 SILENT_PHONEMES = frozenset(';:,.!?—…"()“” ')
 # Square brackets reach the G2P as round ones, which it reads alike: `[word](/phonemes/)` would be executed.
-PLAIN = str.maketrans("[]", "()")
+PLAIN = str.maketrans({"[": "(", "]": ")", "’": "'"})
+UNLINKED = frozenset("[]().!?…")  # would end the link, or the sentence inside of it
 WARM_UP = "The quick brown fox, as every typist knows, jumps over 12 lazy voxgates, | and all of it is spoken at once."
 
 
@@ -121,42 +126,55 @@ class HibariEngine:
         # White space collapsed: how much of it surrounds a sentence depends on where it stands, its sound must not.
         noise = _Noise(self._noise, f"{style.seed} {' '.join(segment.text.split())}")
         speed, lead, tail = style.speed, joins.LEAD[segment.before], joins.TAIL[segment.after]
-        sentences = self._phonemize(segment.text)
+        sentences = self._phonemize(normalize(segment.text, LANGUAGE, segment.marks, style.urls))
         if not sentences:
             return np.zeros(0, np.int16)
         tails = [*[joins.ALL] * (len(sentences) - 1), tail]
-        if context := self._context(segment):
+        if context := self._context(segment, style):
             head, lead = self._continue(context, sentences[0], segment.before, speed, tails[0], noise)
         else:
             head = self._speak(sentences[0], speed, lead, tails[0], noise)
         others = zip(sentences[1:], tails[1:], strict=True)
         signal = np.concatenate([head, *(self._speak(each, speed, joins.ALL, kept, noise) for each, kept in others)])
+        lead = joins.with_pause(lead, segment.before, segment.pause_s, speed)
         return joins.to_int16(joins.trim(signal, dsp.SR, lead, tail, speed))
 
     # --- text ---------------------------------------------------------------------------------------------------
 
-    def _phonemize(self, text: str) -> list[str]:
+    def _phonemize(self, spoken: Spoken) -> list[str]:
         """Phoneme strings, one per sentence, none over `MAX_PHONEMES` and none that makes no sound."""
-        plain = " ".join(text.translate(PLAIN).split())
+        plain = " ".join(self._with_pronunciations(spoken).split())
         strings = (self._pronounce(sentence) for sentence in Hibari.split_sentences(plain))
         return [piece for phonemes in strings for piece in _pieces(phonemes) if self._sounds(piece)]
 
     def _pronounce(self, sentence: str) -> str:
         """Phonemes; a word the G2P breaks on ("0th", a number of forty digits) is spelled out."""
         try:
-            return self._g2p(sentence)
+            return self._g2p(sentence, normalize_text=False)
         except (ValueError, IndexError):
             words = sentence.split()
             if len(words) > 1:
                 return " ".join(self._pronounce(word) for word in words)
-            return " ".join(self._g2p(character) for character in sentence)
+            return " ".join(self._g2p(character, normalize_text=False) for character in sentence)
 
-    def _context(self, segment: Segment) -> str:
+    def _with_pronunciations(self, spoken: Spoken) -> str:
+        """The text as the G2P takes it: `[word](/phonemes/)` where a pronunciation is known, and nowhere else."""
+        out, at = [], 0
+        for each in spoken.pronounced:
+            phonemes = from_ipa(each.ipa, self._vocabulary)
+            word = spoken.text[each.start : each.end].strip()
+            if each.start < at or not phonemes or UNLINKED & set(word):
+                continue
+            out += [spoken.text[at : each.start].translate(PLAIN), f"[{word}](/{phonemes}/)"]
+            at = each.end
+        return "".join([*out, spoken.text[at:].translate(PLAIN)])
+
+    def _context(self, segment: Segment, style: Style) -> str:
         """Phonemes of the last words before a continuation, empty when it is none."""
         if segment.before not in (Boundary.CLAUSE, Boundary.FORCED):
             return ""
-        words = " ".join(segment.lead_in.split()[-CONTEXT_WORDS:])
-        return " ".join(self._phonemize(words))
+        spoken = normalize(segment.lead_in, LANGUAGE, urls=style.urls).text
+        return " ".join(self._phonemize(Spoken(" ".join(spoken.split()[-CONTEXT_WORDS:]))))
 
     def _sounds(self, phonemes: str) -> bool:
         return any(p in self._vocabulary and p not in SILENT_PHONEMES for p in phonemes)

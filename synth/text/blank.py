@@ -6,12 +6,17 @@ the scripts a voice can speak are passed in.
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections import deque
+from dataclasses import dataclass, replace
 from functools import lru_cache
+
+from ..segment import Mark
+from . import markup
 
 _TAG_CODE_POINTS = 16  # longest control tag between its brackets; "[" waits no longer than this for its "]"
 _LINK_CODE_POINTS = 512  # longest link target that is dropped; a longer one is spoken
-_MARKUP_CODE_POINTS = 256
+GLUE = "\N{NO-BREAK SPACE}"  # stands for a space at which no cut may fall
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,8 @@ class Blanker:
     def __init__(self, scripts: tuple[str, ...]) -> None:
         self.dropped: list[tuple[int, int]] = []  # closed spans, for the caller to take away
         self.line_marks: list[int] = []  # offsets of bullets, headings and fences, which are blank in the text
+        self.breaks: deque[tuple[int, float]] = deque()  # where a pause is asked for, and its seconds
+        self.marks: list[Mark] = []  # at offsets of the source; for the caller to take away, as the breaks
         self._scripts = scripts
         self._held = ""  # undecided source text, beginning at _position
         self._position = 0
@@ -86,6 +93,34 @@ class Blanker:
             self._close()
         return self._without_repeats("".join(out))
 
+    def take_dropped(self, until: int) -> list[tuple[int, int]]:
+        """The spans that end there or before."""
+        count = bisect_left(self.dropped, until + 1, key=lambda span: span[1])
+        taken = self.dropped[:count]
+        del self.dropped[:count]
+        return taken
+
+    def has_line_mark(self, start: int, end: int) -> bool:
+        mark = bisect_left(self.line_marks, start)
+        return mark < len(self.line_marks) and self.line_marks[mark] < end
+
+    def forget_line_marks(self, until: int) -> None:
+        del self.line_marks[: bisect_left(self.line_marks, until)]
+
+    def is_break_before(self, offset: int) -> bool:
+        return bool(self.breaks) and self.breaks[0][0] < offset
+
+    def take_break(self) -> float:
+        """Seconds of the first pause that is asked for."""
+        return self.breaks.popleft()[1]
+
+    def take_marks(self, start: int, end: int) -> tuple[Mark, ...]:
+        """Those inside of the source's `start` to `end`, from there; one that a cut goes through is forgotten."""
+        taken = [mark for mark in self.marks if mark.start < end]
+        del self.marks[: len(taken)]
+        inside = (mark for mark in taken if mark.start >= start and mark.end <= end)
+        return tuple(replace(mark, start=mark.start - start, end=mark.end - start) for mark in inside)
+
     def _without_repeats(self, blanked: str) -> str:
         """Marks stay three times in a row at most: the bundled voice takes 44 s for a hundred "=", 13 for 500 "!"."""
         joined = self._repeated + blanked
@@ -115,12 +150,44 @@ class Blanker:
                 return length, " " * length
             self._at_line_start = False
         if char in _MARKS:
-            length, blanked = _mark(source, at, self._previous, final)
+            if char == "<":
+                length, blanked = self._markup(source, at, origin, final)
+            else:
+                length, blanked = _mark(source, at, self._previous, final)
             if length and char != "\t":
                 self._close()
                 self._base_dropped = False
             return length, blanked
         return 1, self._character(char, origin + at)
+
+    def _markup(self, source: str, at: int, origin: int, final: bool) -> tuple[int, str]:
+        """A tag is blank whatever it is; what the allowed ones say is kept in `breaks` and `marks`."""
+        limit = at + markup.TAG_CODE_POINTS
+        tag = markup.TAG.match(source, at, limit)
+        if not tag:
+            waits = not final and len(source) < limit and markup.OPEN_TAG.fullmatch(source, at)
+            return (0, "") if waits else (1, "<")
+        blanked = " " * len(tag[0])
+        if pause_s := markup.pause_of(tag[0]):
+            self.breaks.append((origin + at, pause_s))
+        elif reading := markup.reading_of(tag[0]):
+            name = tag[0][1:].split(maxsplit=1)[0]
+            end = markup.element_end(source, tag.end(), name, final)
+            if end is None:
+                return 0, ""
+            if end[1]:
+                content = "".join(self._content(source, place, origin) for place in range(tag.end(), end[0]))
+                core = content.strip()
+                start = origin + tag.end() + len(content) - len(content.lstrip())
+                if is_speakable(core):
+                    self.marks.append(Mark(start, start + len(core), *reading))
+                    content = content.replace(core, core.replace(" ", GLUE), 1)
+                return end[1] - at, blanked + content + " " * (end[1] - end[0])
+        return len(tag[0]), blanked
+
+    def _content(self, source: str, at: int, origin: int) -> str:
+        char = source[at]
+        return " " if char in _MARKS else self._character(char, origin + at).replace("\n", " ")
 
     def _character(self, char: str, offset: int) -> str:
         replacement, script = _fate(char)
@@ -160,14 +227,6 @@ _OPEN_TAG = re.compile(rf"\[(?:{_TAG_NAME})?")
 _TARGET = r"""\]\((?:[^\s()\[\]"]++|\([^\s()\[\]"]*+\)| ++"[^"\n]*+")*"""
 _LINK = re.compile(rf"{_TARGET} *+\)")
 _OPEN_LINK = re.compile(rf"""{_TARGET}(?:\([^\s()\[\]"]*+| ++(?:"[^"\n]*+)?)?""")
-
-_NAME = r"[A-Za-z_:][\w:.-]*+"
-_ATTRIBUTE = rf"""\s++{_NAME}\s*+=\s*+(?:"[^"<>\n]*+"|'[^'<>\n]*+'|[^\s"'<>]++)"""
-_ATTRIBUTE_BEGUN = rf"""\s*+(?:/|{_NAME}(?:\s*+(?:=\s*+(?:"[^"<>\n]*+|'[^'<>\n]*+)?)?)?)?"""
-_MARKUP = re.compile(rf"<(?:/?{_NAME}(?:{_ATTRIBUTE})*\s*+/?|\|[^|<>\n]{{1,32}}\||!--[^<>]*+)>")
-_OPEN_MARKUP = re.compile(
-    rf"<(?:/?(?:{_NAME}(?:{_ATTRIBUTE})*{_ATTRIBUTE_BEGUN})?|\|[^|<>\n]{{0,32}}\|?|!(?:-(?:-[^<>]*+)?)?)"
-)
 
 
 def _line_mark_length(source: str, at: int, final: bool) -> int | None:
@@ -218,7 +277,7 @@ def _mark(source: str, at: int, previous: str, final: bool) -> tuple[int, str]:
         case "]":
             return _link_target(source, at, final)
         case _:
-            return _markup(source, at, final)
+            return 1, "<"
 
 
 def _control_tag(source: str, at: int, final: bool) -> tuple[int, str]:
@@ -245,15 +304,6 @@ def _link_target(source: str, at: int, final: bool) -> tuple[int, str]:
     if not final and len(source) - at < _LINK_CODE_POINTS and _OPEN_LINK.fullmatch(source, at):
         return 0, ""
     return 2, "  "
-
-
-def _markup(source: str, at: int, final: bool) -> tuple[int, str]:
-    limit = at + _MARKUP_CODE_POINTS
-    if markup := _MARKUP.match(source, at, limit):
-        return markup.end() - at, " " * (markup.end() - at)
-    if not final and len(source) < limit and _OPEN_MARKUP.fullmatch(source, at):
-        return 0, ""
-    return 1, "<"
 
 
 # Characters: what each stands for and which script it belongs to.

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
+from ..segment import Boundary
 from .estimate import seconds
 
 WORD_CODE_POINTS = 48  # a longer run without a space is looked at in pieces: the look-ahead stays bounded
+ADDRESS_SECONDS = 2.5
 WORD_SECONDS = 7.0  # so is one that takes longer to say, such as 40 digits: no word is longer than a segment
 
 
@@ -35,12 +37,14 @@ class Word:
     whole: bool  # all of the run
     tail: Tail
     initial: str  # its first letter or digit, "" if it has none
+    final: str  # its last one
     wide: bool  # one character of a script without spaces
     words: float  # 1, ½ for a wide one, 0 for punctuation alone
     seconds: float
     starts_sentence: bool  # "The", "However": words that are capital because a sentence begins
     begins_phrase: bool  # "and", "which", "to": a cut that has to be sounds best before it
     counts: bool  # "Chapter", "Figure": a number follows
+    address: bool  # a link: read short, in the name of its host
     links: bool  # "the", "of": does not end a phrase
 
 
@@ -66,6 +70,8 @@ def read_separate(run: str) -> Word:
 def _word(run: str, text: str, punctuated: bool) -> Word:
     tail = _tail(text) if punctuated or len(run) < WORD_CODE_POINTS else Tail.NONE
     duration = seconds(text)
+    if address := punctuated and bool(_ADDRESS.search(run)):
+        duration = min(duration, ADDRESS_SECONDS)
     if duration > WORD_SECONDS:
         text = _affordable(text)
         tail, duration = Tail.NONE, seconds(text)
@@ -77,12 +83,14 @@ def _word(run: str, text: str, punctuated: bool) -> Word:
         whole=len(text) == len(run),
         tail=tail,
         initial=initial,
+        final=next(filter(str.isalnum, reversed(text)), ""),
         wide=wide,
         words=(0.5 if wide else 1.0) if initial else 0.0,
         seconds=duration,
         starts_sentence=_bare(text) in _STARTERS,
         begins_phrase=lower in _PHRASE_STARTS,
         counts=text in _NUMBERED,
+        address=address,
         links=lower in _LINKING_WORDS,
     )
 
@@ -113,6 +121,35 @@ def clause_ends(tail: Tail, following: Word) -> bool:
             return not following.initial.isdigit()
         case _:
             return False
+
+
+def closing(tail: Tail, newlines: int) -> Boundary:
+    """The boundary after a word when nothing is known to follow it."""
+    if newlines > 1:
+        return Boundary.PARAGRAPH
+    match tail:
+        case Tail.CLAUSE | Tail.CLAUSE_UNLESS_DIGIT:
+            return Boundary.CLAUSE
+        case Tail.NONE | Tail.ATTACHED:
+            return Boundary.SENTENCE if newlines else Boundary.FORCED
+        case _:
+            return Boundary.SENTENCE
+
+
+def holds_together(last: Word, word: Word) -> bool:
+    """Whether these belong to one number, amount, date or name: "555 0123", "22,1 €", "5 miles", "March 3"."""
+    if not last.initial or not word.initial:
+        return True
+    if last.tail is Tail.CLAUSE_UNLESS_DIGIT and word.initial.isdigit():
+        return True
+    if last.final.isdigit():
+        return not word.begins_phrase
+    return word.initial.isdigit() and (last.counts or last.text.rstrip(".") in _BEFORE_NUMBERS)
+
+
+def is_between_characters(last: Word, word: Word) -> bool:
+    """Whether a script without spaces allows a cut here: between two of its characters, not after a number."""
+    return (last.wide or word.wide) and not last.initial.isdigit() and not word.initial.isdigit()
 
 
 def is_ordinal(word: Word, last: Word) -> bool:
@@ -151,6 +188,7 @@ _DASHES = frozenset(("-", "--", "—", _EN_DASH))
 
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _LAST_PART = re.compile(rf"[^-/{_EN_DASH}—(]*\Z")
+_NUMBER_COMMA = re.compile(r"\d(?:st|nd|rd|th)?,\Z")  # "1, 2, 3", "March 3rd, 2024"
 _ORDINAL = re.compile(r"\d{1,4}\.")
 _LIST_NUMBER = re.compile(r"\d{1,3}[.)]")
 
@@ -173,13 +211,13 @@ def _tail(text: str) -> Tail:
 
 def _clause_tail(text: str) -> Tail:
     if text in _DASHES:
-        return Tail.CLAUSE
+        return Tail.CLAUSE_UNLESS_DIGIT if text in ("-", _EN_DASH) else Tail.CLAUSE  # "10 - 12"
     bare = text.rstrip(_CLOSING_QUOTES)
     if len(bare) > 1 and (bare[-1] in _CLOSING_BRACKETS or bare.endswith("--")):
-        return Tail.CLAUSE
+        return Tail.CLAUSE_UNLESS_DIGIT if bare[-2:-1].isdigit() else Tail.CLAUSE  # "(555) 123"
     if not bare or bare[-1] not in _CLAUSE_MARKS:
         return Tail.NONE
-    return Tail.CLAUSE_UNLESS_DIGIT if bare[-1] == "," and bare[-2:-1].isdigit() else Tail.CLAUSE
+    return Tail.CLAUSE_UNLESS_DIGIT if _NUMBER_COMMA.search(bare) else Tail.CLAUSE
 
 
 def _full_stop_tail(body: str, closed: bool) -> Tail:
@@ -253,6 +291,9 @@ _NUMBERED = _set(
 _CALENDAR = _set(
     "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August"
     " September October November December EST EDT CST CDT MST MDT PST PDT GMT UTC CET CEST BST ET PT"
+)
+_BEFORE_NUMBERS = _CALENDAR | _set(
+    "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec No no pp p vol USD EUR GBP plus minus"
 )
 _STARTERS = _set(
     "The This That These Those There Then They Their It Its It's He His She Her We Our You Your I I'm I've My A An And"

@@ -7,33 +7,26 @@ segments however it is cut into pushes.
 
 import math
 import re
-from bisect import bisect_left
 from dataclasses import replace
 
 from ..segment import Boundary, Segment
 from . import boundaries
 from .blank import Blanker, is_speakable
-from .boundaries import WIDE, WORD_CODE_POINTS, WORD_SECONDS, Tail, Word
-
-SEGMENT_SECONDS = WORD_SECONDS  # a whole-segment engine is never busy with one listener for longer
-SEGMENT_CODE_POINTS = 600  # bounds what is kept of a segment whose text is mostly not spoken
-FIRST_CLAUSE_WORDS = 4  # a first cut before the fourth word is heard as a stumble
-
-LEAD_CODE_POINTS = 64  # punctuation before the first word of a segment that an engine is given
-LEAD_SECONDS = 1.0
-
-# A later segment that is too long is cut at its last clause, else before its last phrase, else at its last space, as
-# shares of its length: not so early that text is read again and again, not so late that what remains is a stub.
-CLAUSE_FROM_SECONDS = 0.4 * SEGMENT_SECONDS
-PHRASE_FROM_SECONDS = 0.6 * SEGMENT_SECONDS
-SPACE_UP_TO_SECONDS = 0.85 * SEGMENT_SECONDS
-
-# The first segment is what the listener waits for: its computation grows with its length (the bundled voice: 12 ms for
-# 7 words, 65 ms for 40), and so does the time the writer takes to produce it. 14 words play for about 4 s, longer than
-# it takes to make what follows.
-FIRST_WORDS = 14
-FIRST_SECONDS = 5.0
-FIRST_FORCED_WORDS = 12  # a cut at any space comes a little earlier, so that what remains is no stub
+from .boundaries import WIDE, WORD_CODE_POINTS, Tail, Word
+from .limits import (
+    CLAUSE_FROM_SECONDS,
+    FIRST_CLAUSE_WORDS,
+    FIRST_FORCED_WORDS,
+    FIRST_SECONDS,
+    FIRST_WORDS,
+    LEAD_CODE_POINTS,
+    LEAD_SECONDS,
+    PHRASE_FROM_SECONDS,
+    SEGMENT_CODE_POINTS,
+    SEGMENT_SECONDS,
+    SPACE_UP_TO_SECONDS,
+)
+from .markup import PAUSE_SECONDS
 
 _BREAK = re.compile(rf"\Z|[ \n]|{WIDE.pattern}")
 _GAP = re.compile(r"[ \n]*")
@@ -56,6 +49,7 @@ class Segmenter:
         self._index = 0
         self._before = Boundary.START
         self._lead_in = ""
+        self._pause_s = 0.0  # asked for before the segment being read
         self._first = True
         self._line_is_item = False
         self._at_line_start = True
@@ -107,11 +101,7 @@ class Segmenter:
 
     def take_dropped(self) -> list[tuple[int, int]]:
         """Spans of words in scripts the voice lacks, in text that is settled: each is returned once."""
-        dropped = self._blanker.dropped
-        count = bisect_left(dropped, self._resolved_at + 1, key=lambda span: span[1])
-        taken = dropped[:count]
-        del dropped[:count]
-        return taken
+        return self._blanker.take_dropped(self._resolved_at)
 
     # Reading.
 
@@ -128,7 +118,7 @@ class Segmenter:
         self._words = 0.0
         self._seconds = 0.0
         self._last: Word | None = None
-        self._continued = False
+        self._continued = self._in_address = False
         self._newlines = 0
         self._gap = ""  # the first character of the gap after the last word
         self._clause = -1  # best places so far for a cut that has to be: offsets in _text, -1 for none
@@ -146,9 +136,14 @@ class Segmenter:
                 if stop := self._decided_stop(end):
                     self._cut(self._word_end, stop, segments)
                     continue
-                if at - self._start > SEGMENT_CODE_POINTS:
-                    self._cut(self._word_end, self._closing_boundary(), segments)
+                if self._at_break() or at - self._start > SEGMENT_CODE_POINTS:
+                    after = self._closing_boundary()
+                    is_clause = after is Boundary.FORCED and self._at_break()
+                    self._cut(self._word_end, Boundary.CLAUSE if is_clause else after, segments)
                     continue
+            elif self._at_break():
+                self._take_break()
+                continue
             elif at - self._start > 4 * LEAD_CODE_POINTS:
                 self._skipped += at - self._start
                 self._start = self._word_end = self._second_last_end = at
@@ -189,7 +184,8 @@ class Segmenter:
             if seconds + word.seconds * stretch > most_seconds or words + word.words > most_words:
                 break
             if words <= FIRST_FORCED_WORDS if first else seconds <= SPACE_UP_TO_SECONDS:
-                space = word_end
+                if not boundaries.holds_together(last, word):
+                    space = word_end
                 if word.begins_phrase and not last.links and words > least_words and seconds >= least_seconds:
                     phrase = word_end
             at, word_end = word_end, ordinary.end()
@@ -202,6 +198,8 @@ class Segmenter:
     def _read_gap(self, end: int) -> None:
         if self._speakable:
             end = min(end, self._start + SEGMENT_CODE_POINTS + 1)
+        if self._blanker.breaks:
+            end = min(end, self._blanker.breaks[0][0] - self._base)
         gap = _GAP.match(self._text, self._at, max(end, self._at))
         assert gap
         if gap.end() == self._at:
@@ -215,9 +213,19 @@ class Segmenter:
                 self._before = Boundary.PARAGRAPH
         self._at = gap.end()
 
+    def _at_break(self) -> bool:
+        return self._blanker.is_break_before(self._base + self._at + 1)
+
+    def _take_break(self) -> None:
+        """Have the next segment wait; nothing waits before the first word."""
+        pause_s = self._blanker.take_break()
+        if self._before is not Boundary.START:
+            self._pause_s = min(self._pause_s + pause_s, PAUSE_SECONDS)
+
     def _word(self, run: str) -> Word:
         glued = not self._gap and self._last is not None and self._last.wide
-        return boundaries.read(run, glued, self._continued)
+        word = boundaries.read(run, glued, self._continued)
+        return replace(word, text=run, whole=True, seconds=0.0) if self._continued and self._in_address else word
 
     def _decided_stop(self, end: int) -> Boundary | None:
         """The boundary after the last word if it ended a sentence and enough is known of what follows."""
@@ -250,13 +258,15 @@ class Segmenter:
                 return end, Boundary.CLAUSE
             if not self._first and self._seconds >= CLAUSE_FROM_SECONDS:
                 self._clause = end
-        elif last.tail is not Tail.ATTACHED and (self._gap or _is_between_characters(last, word)):
+        elif last.tail is not Tail.ATTACHED and (self._gap or boundaries.is_between_characters(last, word)):
             self._note_space(last, word)
         if self._is_too_long(word, is_stub or word.tail is Tail.CLAUSE):
             return self._forced_cut()
         return None
 
     def _note_space(self, last: Word, word: Word) -> None:
+        if boundaries.holds_together(last, word):
+            return
         phrase = word.begins_phrase and not last.links
         if self._first:
             if self._words <= FIRST_FORCED_WORDS:
@@ -289,9 +299,7 @@ class Segmenter:
         """Whether `word`, the first of its line, begins a list item or heading."""
         if boundaries.is_list_number(word.text):
             return True
-        marks = self._blanker.line_marks
-        mark = bisect_left(marks, self._base + self._word_end)
-        return mark < len(marks) and marks[mark] < self._base + self._at
+        return self._blanker.has_line_mark(self._base + self._word_end, self._base + self._at)
 
     def _take(self, word: Word, at: int, end: int) -> None:
         number = False
@@ -307,11 +315,12 @@ class Segmenter:
         if word.initial and not self._speakable:
             self._speakable = True
             lead = self._skipped + at - self._start
-            if lead > LEAD_CODE_POINTS or self._seconds > LEAD_SECONDS:
+            if lead > LEAD_CODE_POINTS or self._seconds > min(LEAD_SECONDS, SEGMENT_SECONDS - word.seconds):
                 self._seconds = 0.0
                 self._speech_at = at
         if number or in_pieces or not self._speakable:
             word = replace(word, tail=Tail.NONE)
+        self._in_address = word.address or (self._in_address and self._continued)
         self._continued = in_pieces
         self._second_last_end = self._word_end
         self._last = word
@@ -327,7 +336,11 @@ class Segmenter:
         # Long punctuation before the first word is not spoken either: it would only delay it.
         text = " " * (self._skipped + self._speech_at - self._start) + self._text[self._speech_at : at]
         start = self._base + self._start - self._skipped
-        segments.append(Segment(self._index, text, start, start + len(text), self._before, after, self._lead_in))
+        end = start + len(text)
+        marks = self._blanker.take_marks(start, end)
+        before, lead_in = self._before, self._lead_in
+        segments.append(Segment(self._index, text, start, end, before, after, lead_in, self._pause_s, marks))
+        self._pause_s = 0.0
         self._skipped = 0
         self._index += 1
         self._first = False
@@ -338,8 +351,7 @@ class Segmenter:
 
     def _settle(self, offset: int) -> None:
         self._resolved_at = offset
-        marks = self._blanker.line_marks
-        del marks[: bisect_left(marks, offset)]
+        self._blanker.forget_line_marks(offset)
 
     def _finish(self, after: Boundary | None) -> list[Segment]:
         self._append("", final=True)
@@ -363,16 +375,7 @@ class Segmenter:
         return segments
 
     def _closing_boundary(self) -> Boundary:
-        """The boundary after the last word when nothing is known to follow it."""
-        if self._newlines > 1:
-            return Boundary.PARAGRAPH
-        match self._last.tail if self._last else Tail.NONE:
-            case Tail.CLAUSE | Tail.CLAUSE_UNLESS_DIGIT:
-                return Boundary.CLAUSE
-            case Tail.NONE | Tail.ATTACHED:
-                return Boundary.SENTENCE if self._newlines else Boundary.FORCED
-            case _:
-                return Boundary.SENTENCE
+        return boundaries.closing(self._last.tail if self._last else Tail.NONE, self._newlines)
 
     def _last_word_end(self) -> int:
         """Where the text read so far may be cut without cutting a word."""
@@ -394,8 +397,3 @@ class Segmenter:
             self._start = 0
             for name in ("_at", "_word_end", "_second_last_end", "_speech_at", "_clause", "_phrase", "_space"):
                 setattr(self, name, max(getattr(self, name) - shift, -1))
-
-
-def _is_between_characters(last: Word, word: Word) -> bool:
-    """Whether a script without spaces allows a cut here: between two of its characters, not after a number."""
-    return (last.wide or word.wide) and not last.initial.isdigit() and not word.initial.isdigit()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from voxgate.synth.cache.key import KEY_BYTES, key_of
 from voxgate.synth.engine import EngineInfo
-from voxgate.synth.segment import Boundary, Segment, Style
+from voxgate.synth.segment import Boundary, Mark, MarkKind, Segment, Style
 
 INFO = EngineInfo("hibari", "1/1", 24000, (), 1, False, True)
 STYLE = Style("heart", 1.0, 0)
@@ -48,6 +48,9 @@ def sounding(info: EngineInfo, style: Style, segment: Segment) -> tuple[object, 
         (INFO, STYLE, replace(SEGMENT, before=Boundary.FORCED)),
         (INFO, STYLE, replace(SEGMENT, after=Boundary.END)),
         (INFO, STYLE, replace(SEGMENT, lead_in="zero")),
+        (INFO, STYLE, replace(SEGMENT, pause_s=0.3)),
+        (INFO, STYLE, replace(SEGMENT, marks=(Mark(0, 3, MarkKind.ALIAS, "two"),))),
+        (INFO, replace(STYLE, urls="spell"), SEGMENT),
     ],
 )
 def test_what_shapes_the_sound_changes_the_key(info: EngineInfo, style: Style, segment: Segment):
@@ -69,6 +72,7 @@ def test_what_an_engine_can_do_besides_changes_nothing():
 def test_every_field_was_thought_of():
     assert {field.name for part in (EngineInfo, Style, Segment) for field in fields(part)} == {
         *("name", "revision", "sample_rate", "voice", "speed", "seed", "text", "before", "after", "lead_in"),
+        *("urls", "pause_s", "marks"),
         *("voices", "max_slots", "stepwise", "deterministic", "index", "start", "end"),
     }
 

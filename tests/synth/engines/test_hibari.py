@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,7 +7,8 @@ from hibari import Hibari
 
 from voxgate.synth import joins
 from voxgate.synth.engines.hibari import HibariEngine
-from voxgate.synth.segment import Boundary, Segment, Style
+from voxgate.synth.segment import Boundary, Mark, MarkKind, Segment, Style
+from voxgate.synth.text.normalize.normalizer import normalize
 
 RATE = 24000
 HEART = Style("heart")
@@ -142,6 +144,39 @@ def test_phonemes_in_the_text_are_not_executed(engine, hibari):
     assert hibari.phonemize(link) == hibari.phonemize("dog"), "hibari has no such links any more"
 
     assert not np.array_equal(engine.synthesize(segment(link), HEART), engine.synthesize(segment("dog"), HEART))
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("It costs $3.50.", "It costs three dollars and fifty cents."),
+        ("call 555-0123", "call five five five, zero one two three"),
+        ("She said no.", "She said no."),
+    ],
+)
+def test_what_is_written_is_spoken_as_its_words(engine, written, said):
+    strings = [engine._phonemize(normalize(text, "en-US")) for text in (written, said)]
+
+    assert strings[0] == strings[1]
+
+
+def test_a_pronunciation_is_spoken_and_one_the_voice_lacks_is_not(engine):
+    def phonemes(text, ipa):
+        return engine._phonemize(normalize(text, "en-US", [Mark(4, 7, MarkKind.PHONEMES, ipa)]))
+
+    assert phonemes("the cat", "dˈɔɡ") == phonemes("the dog", "dˈɔɡ") != phonemes("the cat", "漢")
+
+
+@pytest.mark.parametrize("boundary", [Boundary.CLAUSE, Boundary.SENTENCE, Boundary.FORCED])
+@pytest.mark.parametrize("speed", [1.0, 2.0])
+def test_a_pause_that_was_asked_for_is_made(engine, boundary, speed):
+    style = Style("heart", speed)
+    left = engine.synthesize(segment("The first one ends here", after=boundary), style)
+    lead_in = "" if boundary is Boundary.SENTENCE else "The first one ends here"
+    right = segment("and here begins the next", before=boundary, lead_in=lead_in, index=1)
+    pcm = engine.synthesize(replace(right, pause_s=1.5), style)
+
+    assert pause_ms(signal(np.concatenate([left, pcm])), len(left)) == pytest.approx(1500, abs=60)
 
 
 # --- silence around an utterance ------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Where cuts fall, and that they fall there however the text arrives."""
 
 import pickle
+import re
 import sys
 import tracemalloc
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from voxgate.synth.segment import Boundary, Segment
 from voxgate.synth.text.blank import blank, is_speakable
-from voxgate.synth.text.boundaries import WORD_CODE_POINTS
+from voxgate.synth.text.boundaries import ADDRESS_SECONDS, WORD_CODE_POINTS
 from voxgate.synth.text.estimate import seconds
 from voxgate.synth.text.segmenter import FIRST_WORDS, SEGMENT_CODE_POINTS, SEGMENT_SECONDS, Segmenter
 
@@ -236,6 +237,90 @@ def test_lead_in_is_the_previous_segment_of_the_same_sentence() -> None:
     assert (first.lead_in, second.lead_in, third.lead_in) == ("", "In the old town,", "")
 
 
+# Numbers, amounts, dates, addresses.
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "(555) 123-4567",
+        "555 123 4567",
+        "22,1 €",
+        "$ 22",
+        "March 3rd, 2024",
+        "5:30 p.m.",
+        "10 - 12",
+        "Chapter 4",
+        "3 km/h",
+    ],
+)
+def test_what_is_said_as_one_is_not_cut(item: str) -> None:
+    for count in range(1, 40):
+        words = ("please wait here for some time until they tell you what was found " * 3).split()[:count]
+        for start in ("", "Yes. "):
+            segments = cut(f"{start}{' '.join(words)} {item} in the big old house where they all used to live then.")
+            assert any(item in segment.text for segment in segments)
+
+
+def test_a_long_address_is_one_word() -> None:
+    address = "https://example.com/" + "a1-b2/" * 30
+    assert any(address in segment.text for segment in cut(f"Please see {address} for the details."))
+
+
+# Markup.
+
+
+def test_break_cuts_and_the_next_segment_waits_for_it() -> None:
+    text = 'Wait <break time="300ms"/> for it. <break time="9s"/> Go.<break/>'
+    found = [(" ".join(each.text.split()), each.before, each.after, each.pause_s) for each in cut(text)]
+    assert found == [
+        ("Wait", Boundary.START, Boundary.CLAUSE, 0.0),
+        ("for it.", Boundary.CLAUSE, Boundary.SENTENCE, 0.3),
+        ("Go.", Boundary.SENTENCE, Boundary.SENTENCE, 3.0),
+    ]
+
+
+def test_breaks_at_one_place_add_up_to_the_cap_and_none_comes_before_the_first_word() -> None:
+    first, second = cut("<break/>One. <break/><break time='200ms'/>Two.")
+    assert (first.pause_s, second.pause_s) == (0.0, pytest.approx(0.7))
+    assert cut("One. " + "<break time='2s'/>" * 5 + "Two.")[1].pause_s == 3.0
+
+
+def test_break_survives_a_flush() -> None:
+    segmenter = Segmenter()
+    segmenter.push("One <break/>")
+    segmenter.flush()
+    segmenter.push("two")
+    assert [segment.pause_s for segment in segmenter.end()] == [0.5]
+
+
+def test_marks_stand_where_their_words_do() -> None:
+    (segment,) = cut('Hi, <sub alias="World Wide Web">W3 C</sub> it <say-as interpret-as="digits">12</say-as>')
+    assert [(segment.text[mark.start : mark.end], mark.value) for mark in segment.marks] == [
+        ("W3\N{NO-BREAK SPACE}C", "World Wide Web"),
+        ("12", "digits"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ('<sub alias="x">never closed, so it is', "never closed, so it is"),
+        ('<sub alias="x"><b>no</b></sub>', "no"),
+        ('<foo bar="x">that</foo>', "that"),
+        ("see < there", "see < there"),
+        ("see [1", "see 1"),
+        ("what?[uv_break]ok[laugh_0]", "what? ok"),
+        ('<b title="' + "long " * 14 + '"/>x', '<b title="' + "long " * 13 + 'long "/>x'),
+    ],
+)
+def test_what_is_not_allowed_is_neither_executed_nor_spoken(text: str, spoken: str) -> None:
+    segments = cut(text)
+    assert " ".join(" ".join(segment.text for segment in segments).split()) == spoken
+    assert not any(segment.marks or segment.pause_s for segment in segments)
+    assert cut(*text) == segments
+
+
 # Flush, idle, end.
 
 
@@ -351,6 +436,14 @@ TRICKY_WORDS = """Dr. U.S. a.m. e.g. J. 3.14 22,1 $1,234.56 v1.0 12345.Let one.S
 。 ！ ？ ， 你好 好 。” Привет 😊 https://a.b/C?D=1 a@b.c hello Hello I me, you; 1 2024"""
 TRICKY = st.sampled_from(TRICKY_WORDS.split())
 SPACE = st.sampled_from([" ", " ", " ", "\n", "\n\n", "\n \n", " \n", "", "  ", "\r\n"])
+MARKUP = [
+    "<break/>",
+    "<break time='1s'/>",
+    "<sub alias='three words'>x y</sub>",
+    "<phoneme ph='x'>",
+    "</sub>",
+    "<say-as interpret-as='digits'>12</say-as>",
+]
 LONG = [
     "word",
     " word",
@@ -365,7 +458,7 @@ LONG = [
     "\n" * 700,
     "好" * 20,
 ]
-FRAGMENTS = st.lists(st.one_of(TRICKY, SPACE, st.sampled_from(LONG)), max_size=60).map("".join)
+FRAGMENTS = st.lists(st.one_of(TRICKY, SPACE, st.sampled_from(LONG), st.sampled_from(MARKUP)), max_size=60).map("".join)
 ANYTHING = st.text(st.characters(), max_size=40)
 TEXTS = st.one_of(FRAGMENTS, ANYTHING, st.builds(str.__add__, FRAGMENTS, ANYTHING))
 SCRIPTS_OF_WRITERS = st.lists(st.one_of(TEXTS, st.sampled_from([FLUSH, IDLE])), max_size=6)
@@ -388,7 +481,11 @@ def play(script: list[object], pieces) -> tuple[list[Segment], list[tuple[int, i
 
 def length(text: str) -> float:
     """Estimated seconds of speech."""
-    return sum(map(seconds, text.split()))
+    return sum(map(said_in, re.split(r"[ \n]+", text)))
+
+
+def said_in(word: str) -> float:
+    return min(seconds(word), ADDRESS_SECONDS) if re.search(r"://|\w@\w|www\.", word) else seconds(word)
 
 
 @given(SCRIPTS_OF_WRITERS)
