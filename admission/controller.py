@@ -1,117 +1,302 @@
-"""The answer to "may this start?": Permit or Refusal, decided at once from bounded counts.
+"""The answer to "may this start?": a permit, a refusal or a place among those that wait, decided at once.
 
-Pure: no sockets, no engines, no clock (`now` comes in). Who asks: a connection before its upgrade, a context when it
-opens, an utterance before its first segment is handed to synthesis.
+Pure: no sockets, no engines, no clock (`now` comes in, monotonic seconds). Composes the parts of this folder; the whole
+decision is `Controller.admit`. What happened is told to it: first audio, underruns, engine failures, memory.
+
+A newcomer is given leave when its first segment can be computed without letting anyone run dry who listens already
+(`Forecast`), and while the number of those being spoken is under the limit. Whoever must wait waits here, not in the
+scheduler, where it would go before everyone else.
 """
 
-from dataclasses import dataclass
-from enum import Enum
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
+from .answer import Ask, Outcome, Permit, Reason, Refusal, Waiting
+from .breaker import BreakerSettings, Probe, Refused
+from .limit import LimitSettings
+from .line import Line
+from .queue import QueueSettings
+from .quotas import Exceeded, Quotas
 
-class Reason(Enum):
-    """Why work was refused; the label of the refusals counter."""
+Forecast = Callable[[Ask, float], float]  # seconds until the engine could begin without harm to those it serves
 
-    CONNECTIONS = "connections"
-    UTTERANCES = "utterances"
-    SEGMENTS = "segments"
-    DRAINING = "draining"
-
-
-class Outcome(Enum):
-    """How a permit ended: what it covered was sent, was ended by its client, or was lost to a fault of ours."""
-
-    SERVED = "served"
-    CANCELLED = "cancelled"
-    DROPPED = "dropped"
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """No, and when to ask again."""
-
-    reason: Reason
-    message: str
-    retry_after: float  # seconds
-
-
-class Permit:
-    """Leave to use one unit of a bounded resource; given back exactly once, by `release`."""
-
-    __slots__ = ("_pool",)
-
-    def __init__(self, pool: "_Pool") -> None:
-        self._pool: _Pool | None = pool
-        pool.used += 1
-
-    def release(self, outcome: Outcome) -> None:
-        """Gives the unit back. A second release is a fault of the caller and raises `RuntimeError`."""
-        pool, self._pool = self._pool, None
-        if pool is None:
-            raise RuntimeError("a permit was released twice")
-        pool.used -= 1
-        pool.outcomes[outcome] += 1
+START_WITHIN_S = 0.02  # a wait this short is had in the engine's own queue
+LOOK_AGAIN_S = 0.01  # how often a forecast is asked again for those that wait
+SAFETY = 2.0  # waits are predicted in the mean; one that is refused after waiting is worse served than one refused now
+RESERVE = 0.1  # the share of a limit that only accounts under their fair share may use
+SHORTEST_RETRY_S = 0.5
+USUAL_WAIT_S = 0.2  # of those who have not said yet how long they would wait
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of the whole process."""
+    """Bounds of the whole process, and the rules of each engine's line."""
 
     connections: int = 4096
-    utterances: int = 400  # spoken at once; what two cores carry with the bundled voice, with room
+    utterances: int = 400  # spoken at once, all engines together
     segments: int = 4000  # waiting for an engine, all utterances together
+    limit: LimitSettings = field(default_factory=LimitSettings)
+    breaker: BreakerSettings = field(default_factory=BreakerSettings)
+    queue: QueueSettings = field(default_factory=QueueSettings)
 
 
 class Controller:
-    """Counts what runs and compares it with the limits. `draining` refuses everything new."""
+    """One per gateway process. `draining` refuses everything new."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, *, quotas: Quotas | None = None, forecast: Forecast | None = None) -> None:
         self.limits = limits
+        self.quotas = quotas or Quotas()
         self.draining = False
-        self._connections = _Pool()
-        self._utterances = _Pool()
+        self.lines: dict[str, Line] = {}
+        self.connections = 0
+        self.utterances = 0
         self.refusals = dict.fromkeys(Reason, 0)
+        self._forecast = forecast or (lambda ask, now: 0.0)
 
-    @property
-    def connections(self) -> int:
-        """Connections open now."""
-        return self._connections.used
+    def line(self, engine: str, now: float, *, max_slots: int | None = None) -> Line:
+        """The line of an engine; made when it is first named."""
+        if engine not in self.lines:
+            self.lines[engine] = Line(
+                engine,
+                breaker=self.limits.breaker,
+                limit=self.limits.limit,
+                queue=self.limits.queue,
+                max_slots=max_slots,
+                now=now,
+            )
+        return self.lines[engine]
 
-    @property
-    def utterances(self) -> int:
-        """Utterances being spoken now."""
-        return self._utterances.used
+    # --- connections -----------------------------------------------------------------------------------------------
 
-    def connect(self) -> Permit | Refusal:
+    def connect(self, account: str, now: float) -> Permit | Refusal:
         """A place for one more connection."""
         if self.draining:
             return self._refuse(Reason.DRAINING, "the server is shutting down", 5.0)
-        if self._connections.used >= self.limits.connections:
+        if self.connections >= self.limits.connections:
             return self._refuse(Reason.CONNECTIONS, "the server has as many connections as it may", 2.0)
-        return Permit(self._connections)
+        if self.is_full(now):
+            return self._refuse(Reason.UTTERANCES, "every voice is in use", self.retry_after(now))
+        if (refusal := self._refuse_by_quota(self.quotas.connect(account, now))) is not None:
+            return refusal
+        self.connections += 1
+        return Permit(lambda _permit, _outcome, now: self._disconnect(account, now))
 
-    def admit(self, *, backlog: int, newcomer: bool) -> Permit | Refusal:
+    def _disconnect(self, account: str, now: float) -> None:
+        self.connections -= 1
+        self.quotas.disconnect(account, now)
+
+    # --- quotas of an account --------------------------------------------------------------------------------------
+
+    def open_context(self, account: str, now: float) -> Refusal | None:
+        """Counts one more context; a refusal where the account has as many as it may."""
+        return self._refuse_by_quota(self.quotas.open_context(account, now))
+
+    def close_context(self, account: str, now: float) -> None:
+        self.quotas.close_context(account, now)
+
+    def take_characters(self, account: str, count: int, now: float) -> Refusal | None:
+        """Takes so many characters out of the account's minute."""
+        return self._refuse_by_quota(self.quotas.characters(account, count, now))
+
+    # --- utterances ------------------------------------------------------------------------------------------------
+
+    def admit(self, ask: Ask, now: float, *, backlog: int = 0) -> Permit | Refusal | Waiting:
         """Leave to speak one utterance. `backlog`: segments that wait for an engine now, all utterances together.
 
-        A later utterance of a context already admitted (`newcomer` False) may use a tenth more than the limit: a
-        listener in mid-conversation is served before one who has not heard anything yet.
+        Quota and limit come before the breaker, because asking a breaker that is half open spends its probe.
         """
-        if self.draining and newcomer:
+        line = self.line(ask.engine, now)
+        line.breaker.advance(now)
+        if self.draining and ask.newcomer:
             return self._refuse(Reason.DRAINING, "the server is shutting down", 5.0)
-        room = self.limits.utterances if newcomer else self.limits.utterances + self.limits.utterances // 10 + 1
-        if self._utterances.used >= room:
-            return self._refuse(Reason.UTTERANCES, "as many utterances are being spoken as may be", 1.0)
         if backlog >= self.limits.segments:
             return self._refuse(Reason.SEGMENTS, "too many segments wait for an engine", 1.0)
-        return Permit(self._utterances)
+        if (refusal := self._refuse_by_quota(self.quotas.may_speak(ask.account, now))) is not None:
+            return refusal
+        if not ask.newcomer:
+            return self._continue(line, ask, now)
+        wait = self._predicted_wait(line, ask, now)
+        line.breaker.predicted(wait, now)
+        if wait > START_WITHIN_S:
+            if line.breaker.would_refuse(now):
+                return self._refuse_by_breaker(line, now)
+            if (reason := line.room.verdict(wait * SAFETY, ask.max_wait_s, now)) is not None:
+                return self._refuse_for_wait(line, reason, wait)
+            deadline = now + line.room.allowed_wait(ask.max_wait_s, now)
+            line.room.join(ask.ticket, ask.account, ask.priority, deadline, now)
+            line.asks[ask.ticket] = ask
+            return Waiting(ask.ticket)
+        return self._ask_breaker(line, ask, now)
+
+    def _continue(self, line: Line, ask: Ask, now: float) -> Permit | Refusal:
+        """A listener in mid-conversation is served before one who has heard nothing, and may use a tenth beyond."""
+        if self.utterances > self.limits.utterances * (1 + RESERVE):
+            return self._refuse(Reason.UTTERANCES, "as many utterances are being spoken as may be", 1.0)
+        return self._permit(line, ask, now)
+
+    def _predicted_wait(self, line: Line, ask: Ask, now: float) -> float:
+        """Seconds until this one could begin, those that wait before it included."""
+        ahead = len(line.asks)
+        wait = self._engine_wait(ask, now, ahead=sum(each.characters for each in line.asks.values()))
+        if not self._has_room(line, ask.account, now):
+            return max(wait, (ahead + 1) * line.seconds_per_release(now))
+        return max(wait, START_WITHIN_S) + LOOK_AGAIN_S * ahead if ahead else wait
+
+    def _has_room(self, line: Line, account: str, now: float) -> bool:
+        """Whether one more may be spoken; the last tenth is for accounts that use less than their fair share."""
+        line_limit = line.limit.current
+        room = min(line_limit - line.active, self.limits.utterances - self.utterances)
+        if room <= 0:
+            return False
+        return room > line_limit * RESERVE or not self.quotas.over_fair_share(account, math.floor(line_limit), now)
+
+    def _ask_breaker(self, line: Line, ask: Ask, now: float) -> Permit | Refusal:
+        match line.breaker.ask(now):
+            case Refused():
+                return self._refuse_by_breaker(line, now)
+            case Probe():
+                return self._permit(line, ask, now, probe=True)
+            case _:
+                return self._permit(line, ask, now)
+
+    def _permit(self, line: Line, ask: Ask, now: float, *, probe: bool = False) -> Permit:
+        line.enter(ask)
+        self.utterances += 1
+        self.quotas.begin_utterance(ask.account, now)
+        return Permit(self._released, ask, given_at=now, probe=probe)
+
+    def _released(self, permit: Permit, outcome: Outcome, now: float) -> None:
+        assert permit.ask is not None
+        self.lines[permit.ask.engine].leave(permit, outcome, now)
+        self.utterances -= 1
+        self.quotas.end_utterance(permit.ask.account, now)
+
+    # --- those that wait -------------------------------------------------------------------------------------------
+
+    @property
+    def waiting(self) -> int:
+        """Newcomers that wait for a permit."""
+        return sum(len(line.asks) for line in self.lines.values())
+
+    def withdraw(self, ticket: int) -> None:
+        """The client does not want it any more."""
+        for line in self.lines.values():
+            if line.asks.pop(ticket, None) is not None:
+                line.room.leave(ticket)
+
+    def next(self, now: float) -> tuple[int, Permit | Refusal] | None:
+        """The answer to one of those that wait, if one is due.
+
+        One at a time: the forecast of the next one counts the segment of this one only when it has been handed over.
+        """
+        for line in self.lines.values():
+            if not line.asks:
+                continue
+            if (ticket := line.room.expire(now)) is not None:
+                del line.asks[ticket]
+                return ticket, self._refuse_for_wait(line, Reason.WAIT.value, line.seconds_per_release(now))
+            if (answered := self._next_of(line, now)) is not None:
+                return answered
+        return None
+
+    def _next_of(self, line: Line, now: float) -> tuple[int, Permit | Refusal] | None:
+        ticket = line.room.peek(line.by_account)
+        if ticket is None:
+            return None
+        ask = line.asks[ticket]
+        shut = line.breaker.would_refuse(now)
+        if not shut and (not self._has_room(line, ask.account, now) or self._engine_wait(ask, now) > START_WITHIN_S):
+            return None
+        line.room.leave(ticket)
+        del line.asks[ticket]
+        return ticket, self._ask_breaker(line, ask, now)
+
+    def _engine_wait(self, ask: Ask, now: float, ahead: int = 0) -> float:
+        """`ahead`: characters of the first segments of those that go before it."""
+        return 0.0 if ask.cached else self._forecast(replace(ask, characters=ask.characters + ahead), now)
+
+    def wake_at(self, now: float) -> float:
+        """When `next` should be asked again, if nothing happens before; inf when nobody waits."""
+        if not self.waiting:
+            return math.inf
+        return now + LOOK_AGAIN_S
+
+    # --- what happened ---------------------------------------------------------------------------------------------
+
+    def first_audio(self, permit: Permit, wait_s: float, now: float) -> None:
+        """The first audio of an utterance has been handed to its socket, so long after its text."""
+        assert permit.ask is not None
+        line = self.lines[permit.ask.engine]
+        line.breaker.first_audio(wait_s, now)
+        line.limit.sample(now - permit.given_at, line.active, now)
+        if permit.probe:
+            permit.probe = False
+            line.breaker.probe_ended(True, now)
+
+    def underrun(self, engine: str, now: float) -> None:
+        """A listener ran dry."""
+        line = self.line(engine, now)
+        line.breaker.underrun(now)
+        line.limit.overload(now)
+
+    def engine_failed(self, engine: str, now: float) -> None:
+        """The engine broke, not one text."""
+        self.line(engine, now).breaker.failure(now)
+
+    def engine_succeeded(self, engine: str, now: float) -> None:
+        self.line(engine, now).breaker.success(now)
+
+    def memory(self, engine: str, pressure: float | None, now: float) -> None:
+        """Memory pressure of the device this engine is bound to; None: unknown."""
+        self.line(engine, now).breaker.memory(pressure, now)
+
+    def advance(self, now: float) -> None:
+        """Lets time pass: dwells end, downgrades are taken and taken back."""
+        for line in self.lines.values():
+            line.breaker.advance(now)
+            line.downgrades.advance(line.breaker.causes, now)
+
+    def realtime_only(self, engine: str) -> bool:
+        """Whether voices of the quality tier that this engine speaks give way to real-time ones."""
+        return engine in self.lines and self.lines[engine].downgrades.realtime_only
+
+    def cheaper_opus(self, engine: str) -> bool:
+        return engine in self.lines and self.lines[engine].downgrades.cheaper_opus
+
+    # --- how it stands ---------------------------------------------------------------------------------------------
+
+    def is_full(self, now: float) -> bool:
+        """Whether nobody who came now could be spoken to, by any engine."""
+        return bool(self.lines) and all(self._is_full(line, now) for line in self.lines.values())
+
+    def retry_after(self, now: float) -> float:
+        """Seconds until one of those being spoken will have ended, those that wait served."""
+        waits = [line.seconds_per_release(now) * (len(line.asks) + 1) for line in self.lines.values()]
+        return max(SHORTEST_RETRY_S, min(waits, default=0.0))
+
+    # --- refusals --------------------------------------------------------------------------------------------------
+
+    def _is_full(self, line: Line, now: float) -> bool:
+        """Whether a newcomer would be turned away at once."""
+        if line.breaker.would_refuse(now):
+            return True
+        if line.active < min(line.limit.current, self.limits.utterances):
+            return False
+        wait = (len(line.asks) + 1) * line.seconds_per_release(now)
+        return wait > line.room.allowed_wait(USUAL_WAIT_S, now)
+
+    def _refuse_for_wait(self, line: Line, reason: str, wait: float) -> Refusal:
+        full = line.active >= min(line.limit.current, self.limits.utterances)
+        message = "as many utterances are being spoken as may be" if full else "it would not begin soon enough"
+        return self._refuse(Reason.UTTERANCES if full else Reason(reason), message, max(SHORTEST_RETRY_S, wait))
+
+    def _refuse_by_breaker(self, line: Line, now: float) -> Refusal:
+        return self._refuse(Reason.BREAKER, f"{line.engine} takes nothing new just now", line.breaker.retry_after(now))
+
+    def _refuse_by_quota(self, exceeded: Exceeded | None) -> Refusal | None:
+        return None if exceeded is None else self._refuse(Reason.QUOTA, exceeded.message, exceeded.retry_after_s)
 
     def _refuse(self, reason: Reason, message: str, retry_after: float) -> Refusal:
         self.refusals[reason] += 1
-        return Refusal(reason, message, retry_after)
-
-
-class _Pool:
-    __slots__ = ("outcomes", "used")
-
-    def __init__(self) -> None:
-        self.used = 0
-        self.outcomes = dict.fromkeys(Outcome, 0)
+        return Refusal(reason, message, round(retry_after, 3))

@@ -1,0 +1,117 @@
+"""Newcomers that wait for one engine: how many, for how long, and who is next.
+
+Pure. CoDel's rule as it is used for request queues (M. Maurer, "Fail at Scale", ACM Queue 13/8): while newcomers have
+to be refused, or the queue has not been empty for an interval, each is allowed a tenth of its wait only. The newest are
+refused at once instead of late, and those who wait already are served in time. Knows neither permits nor engines.
+"""
+
+import heapq
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """Bounds. A wrong one raises `ValueError` by name."""
+
+    waiting: int = 256  # newcomers
+    interval_s: float = 0.1  # a queue that stood so long is a standing queue
+    calm_s: float = 1.0  # without a refusal, until newcomers may wait again as long as they like
+    standing_share: float = 0.1  # of its wait that a newcomer is allowed before that
+
+    def __post_init__(self) -> None:
+        if self.waiting < 0:
+            raise ValueError(f"waiting must be 0 or more, not {self.waiting}")
+        if self.interval_s <= 0 or self.calm_s <= 0:
+            raise ValueError(f"interval_s and calm_s must be over 0, not {self.interval_s:g} and {self.calm_s:g}")
+        if not 0 < self.standing_share <= 1:
+            raise ValueError(f"standing_share must be over 0 and at most 1, not {self.standing_share:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    ticket: int
+    order: int
+    account: str
+    priority: int
+    deadline: float
+
+
+class WaitingRoom:
+    """Whoever joins leaves once: taken, expired or on their own."""
+
+    def __init__(self, settings: QueueSettings) -> None:
+        self.settings = settings
+        self._waiting: dict[int, _Waiting] = {}  # in the order of joining
+        self._deadlines: list[tuple[float, int]] = []  # (deadline, ticket); those that left are skipped
+        self._joined = 0
+        self._standing_since: float | None = None  # not empty since
+        self._refused_at = -math.inf
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def allowed_wait(self, max_wait_s: float, now: float) -> float:
+        """How long a newcomer may wait that would wait `max_wait_s`."""
+        stood = self._standing_since is not None and now - self._standing_since >= self.settings.interval_s
+        calm = now - self._refused_at >= self.settings.calm_s
+        return max_wait_s if calm and not stood else max_wait_s * self.settings.standing_share
+
+    def verdict(self, predicted_wait_s: float, max_wait_s: float, now: float) -> str | None:
+        """Why a newcomer may not join: "queue" when it is full, "wait" when it would not start in time; else None."""
+        reason = None
+        if len(self._waiting) >= self.settings.waiting:
+            reason = "queue"
+        elif predicted_wait_s > self.allowed_wait(max_wait_s, now):
+            reason = "wait"
+        if reason is not None:
+            self._refused_at = now
+        return reason
+
+    def join(self, ticket: int, account: str, priority: int, deadline: float, now: float) -> None:
+        """One more waits, until `deadline` at the latest."""
+        if self._standing_since is None:
+            self._standing_since = now
+        self._joined += 1
+        self._waiting[ticket] = _Waiting(ticket, self._joined, account, priority, deadline)
+        heapq.heappush(self._deadlines, (deadline, ticket))
+
+    def leave(self, ticket: int) -> None:
+        """Does not wait any more; ignored if it never did."""
+        self._waiting.pop(ticket, None)
+        if not self._waiting:
+            self._standing_since = None
+            self._deadlines.clear()
+
+    def peek(self, active_by_account: Mapping[str, int]) -> int | None:
+        """Who is next: the highest priority, of these the account with the fewest being spoken, of these the oldest."""
+        first = min(
+            self._waiting.values(),
+            key=lambda each: (-each.priority, active_by_account.get(each.account, 0), each.order),
+            default=None,
+        )
+        return None if first is None else first.ticket
+
+    def take(self, active_by_account: Mapping[str, int]) -> int | None:
+        """Who is next, and waits no more."""
+        ticket = self.peek(active_by_account)
+        if ticket is not None:
+            self.leave(ticket)
+        return ticket
+
+    def expire(self, now: float) -> int | None:
+        """One whose deadline has passed, and waits no more; None when there is none."""
+        while self._deadlines and self._deadlines[0][0] <= now:
+            _, ticket = heapq.heappop(self._deadlines)
+            if ticket in self._waiting:
+                self.leave(ticket)
+                self._refused_at = now
+                return ticket
+        return None
+
+    def wake_at(self) -> float:
+        """When the next deadline passes; inf when nobody waits."""
+        while self._deadlines and self._deadlines[0][1] not in self._waiting:
+            heapq.heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else math.inf

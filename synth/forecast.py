@@ -1,0 +1,45 @@
+"""How long a newcomer must wait so that nobody who listens already runs dry for it.
+
+Pure: a feasibility test of earliest-deadline-first scheduling (J. R. Jackson, 1955; Liu and Layland, 1973) over the
+next segments of all listeners. Knows neither scheduler nor engines, only deadlines and measured costs.
+"""
+
+from collections.abc import Iterable
+
+MARGIN_S = 0.3  # kept between a segment's predicted end and the instant its listener runs dry
+FIRST_COST_S = 0.0006  # per character, until something has been measured
+WEIGHT = 0.05  # of a new measurement in the running mean
+
+
+class Cost:
+    """What a segment takes: engine seconds per character, a running mean of what it took."""
+
+    def __init__(self) -> None:
+        self.per_character_s = FIRST_COST_S
+
+    def measure(self, characters: int, compute_s: float) -> None:
+        if characters > 0:
+            self.per_character_s += WEIGHT * (compute_s / characters - self.per_character_s)
+
+    def of(self, characters: int) -> float:
+        """Seconds."""
+        return characters * self.per_character_s
+
+
+def predicted_wait(
+    due: Iterable[tuple[float, float]], *, own_s: float, running_s: float, workers: int, now: float
+) -> float:
+    """Seconds until a first segment of `own_s` can be computed at once without harm.
+
+    `due`: for each listener whose next segment waits, the instant it runs dry (-inf: it has heard nothing yet) and what
+    that segment costs. `running_s`: what the workers still have in hand.
+    """
+    work, wait = running_s + own_s, 0.0
+    for dry_at, cost_s in sorted(due):
+        if dry_at == float("-inf"):
+            work += cost_s
+            wait = (work - own_s) / workers
+        else:
+            work += cost_s
+            wait = max(wait, work / workers - (dry_at - MARGIN_S - now))
+    return wait

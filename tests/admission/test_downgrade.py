@@ -1,0 +1,37 @@
+from voxgate.admission.breaker import Cause
+from voxgate.admission.downgrade import Downgrades
+
+
+def taken(downgrades: Downgrades, causes: set[Cause], begin: float, end: float) -> list[tuple[float, int | None, int]]:
+    """(when, width, time level) at each change, looking ten times a second."""
+    seen: list[tuple[float, int | None, int]] = []
+    for tick in range(round(begin * 10), round(end * 10) + 1):
+        downgrades.advance(causes, tick / 10)
+        now = (downgrades.width, downgrades.time_level)
+        if not seen or seen[-1][1:] != now:
+            seen.append((tick / 10, *now))
+    return seen
+
+
+def test_memory_narrows_the_batch_in_steps_down_to_a_single_slot_and_back():
+    it = Downgrades(16)
+    assert it.width == 16
+    assert taken(it, {Cause.MEMORY}, 5, 20) == [(5.0, 8, 0), (6.0, 4, 0), (7.0, 1, 0)]
+    assert taken(it, set(), 30, 40) == [(30.0, 4, 0), (31.0, 8, 0), (32.0, 16, 0)]
+
+
+def test_want_of_time_saves_work_and_never_narrows():
+    it = Downgrades(16)
+    assert taken(it, {Cause.TIME}, 5, 20) == [(5.0, 16, 1), (6.0, 16, 2), (7.0, 16, 3)]
+    assert (it.caches_first, it.cheaper_opus, it.realtime_only) == (True, True, True)
+
+
+def test_an_engine_without_slots_knows_only_want_of_time():
+    it = Downgrades(None)
+    assert taken(it, {Cause.MEMORY}, 0, 10) == [(0.0, None, 0)]
+    assert not it.caches_first
+
+
+def test_a_small_batch_never_becomes_none():
+    it = Downgrades(2)
+    assert [width for _, width, _ in taken(it, {Cause.MEMORY}, 0, 10)] == [1]

@@ -1,0 +1,110 @@
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from voxgate.admission.queue import QueueSettings, WaitingRoom
+
+
+def room(**changes: float) -> WaitingRoom:
+    return WaitingRoom(QueueSettings(**changes))  # pyright: ignore[reportArgumentType]
+
+
+def test_what_would_not_begin_in_time_is_refused_now():
+    it = room()
+    assert it.verdict(0.19, 0.2, 0.0) is None
+    assert it.verdict(0.21, 0.2, 0.0) == "wait"
+
+
+def test_a_full_room_refuses_whatever_is_predicted():
+    it = room(waiting=1)
+    it.join(1, "", 0, 9.0, 0.0)
+    assert it.verdict(0.0, 9.0, 0.0) == "queue"
+
+
+def test_while_newcomers_are_refused_the_newest_may_hardly_wait():
+    it = room()
+    assert it.verdict(0.5, 0.2, 0.0) == "wait"
+    assert it.verdict(0.1, 0.2, 0.5) == "wait"  # would have been let in a second ago
+    assert it.verdict(0.01, 0.2, 0.5) is None
+    assert it.verdict(0.1, 0.2, 1.5) is None  # calm again
+
+
+def test_a_queue_that_stands_lets_newcomers_wait_only_shortly():
+    it = room()
+    it.join(1, "", 0, 9.0, 0.0)
+    assert it.verdict(0.1, 0.2, 0.09) is None
+    assert it.allowed_wait(0.2, 0.1) == pytest.approx(0.02)
+    it.leave(1)
+    assert it.allowed_wait(0.2, 0.2) == 0.2
+
+
+def test_next_is_the_highest_priority_then_the_account_with_the_least_then_the_oldest():
+    it = room()
+    for ticket, account, priority in [(1, "greedy", 0), (2, "modest", 0), (3, "modest", 0), (4, "greedy", 1)]:
+        it.join(ticket, account, priority, 9.0, 0.0)
+    active = {"greedy": 5, "modest": 1}
+    assert [it.take(active) for _ in range(5)] == [4, 2, 3, 1, None]
+
+
+def test_whose_deadline_has_passed_is_told_once():
+    it = room()
+    it.join(1, "", 0, 2.0, 0.0)
+    it.join(2, "", 0, 1.0, 0.0)
+    it.join(3, "", 0, 1.5, 0.0)
+    it.leave(3)
+    assert it.wake_at() == 1.0
+    assert [it.expire(1.6), it.expire(1.6), it.expire(2.0), it.expire(9.0)] == [2, None, 1, None]
+    assert it.wake_at() == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({"waiting": -1}, "waiting"), ({"interval_s": 0}, "interval_s"), ({"standing_share": 0}, "share")],
+)
+def test_a_wrong_setting_is_refused_by_name(changes: dict[str, float], said: str):
+    with pytest.raises(ValueError, match=said):
+        room(**changes)
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """Everybody who joins leaves exactly once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.it, self.now, self.tickets = room(), 0.0, 0
+        self.inside: dict[int, float] = {}
+
+    @rule(account=st.sampled_from("abc"), priority=st.integers(0, 2), wait=st.floats(0, 5))
+    def join(self, account: str, priority: int, wait: float) -> None:
+        self.tickets += 1
+        self.inside[self.tickets] = self.now + wait
+        self.it.join(self.tickets, account, priority, self.now + wait, self.now)
+
+    @rule()
+    def take(self) -> None:
+        ticket = self.it.take({})
+        assert (ticket is None) == (not self.inside)
+        if ticket is not None:
+            del self.inside[ticket]
+
+    @rule(ticket=st.integers(0, 50))
+    def leave(self, ticket: int) -> None:
+        self.it.leave(ticket)
+        self.inside.pop(ticket, None)
+
+    @rule(seconds=st.floats(0, 3))
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+        while (ticket := self.it.expire(self.now)) is not None:
+            assert self.inside.pop(ticket) <= self.now
+        assert all(deadline > self.now for deadline in self.inside.values())
+
+    @invariant()
+    def counts(self) -> None:
+        assert len(self.it) == len(self.inside)
+        assert self.it.wake_at() == min(self.inside.values(), default=float("inf"))
+
+
+AnyOrder.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestAnyOrder = AnyOrder.TestCase
