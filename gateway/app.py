@@ -9,7 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from starlette.applications import Starlette
@@ -18,19 +18,28 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ..admission import controller as admission
+from ..admission import answer as admission
+from ..admission.answer import Ask
 from ..synth.cache import phrases
 from ..synth.cache.levels import Levels, Store
 from ..synth.cache.rehearsal import rehearse
 from ..synth.pool import WorkersUnavailable
+from ..synth.segment import Urls
 from ..synth.synthesizer import Synthesizer
-from . import supervisor, wire
+from ..synth.text.lexicon import LexiconError
+from . import bounds, supervisor, wire
+from .accounts import Account, AccountsError, Keyring
 from .config import Config, ConfigError
-from .connection import Connection, House
+from .connection import Connection
 from .encoding import Encoders
 from .handshake import Accepted, Doorkeeper, Rejection
+from .house import House, clock
+from .ledger import Report
+from .metrics import Metrics
+from .pronunciation import Pronunciation
 from .protocol import EXTENSION, SocketProtocol
 from .session import Limits
+from .watch import Watch
 
 logger = logging.getLogger("voxgate")
 
@@ -53,18 +62,23 @@ class App:
     """The ASGI application of one gateway process.
 
     `warm_first`: start up only when the voices are ready, so that a gateway that shares its port with others takes no
-    connection it would have to refuse. Raises `ConfigError` for a setting whose fault shows only here.
+    connection it would have to refuse. `ledger`: the supervisor's socket, where there is one. Raises `ConfigError` for
+    a setting whose fault shows only here.
     """
 
-    def __init__(self, config: Config, *, warm_first: bool = False) -> None:
+    def __init__(self, config: Config, *, warm_first: bool = False, ledger: Path | None = None) -> None:
         self.config = config
         self._warm_first = warm_first
+        self._ledger = ledger
         self._phrases = _phrases(config.phrases)
         self._caches = Levels(config.cache_bytes, _redis(config) if config.redis_url else None)
+        self._pronunciation = _pronunciation(config)
         self._rehearsed = False  # every phrase has been spoken
         self.failure: str | None = None  # why this server can never speak, and had better end
         self.house: House | None = None  # while the lifespan runs
-        self._doorkeeper = Doorkeeper(config.keys, config.origins)
+        self.connections: set[Connection] = set()
+        self._metrics: Metrics | None = None  # while the lifespan runs
+        self._doorkeeper = Doorkeeper(_keyring(config), config.origins)
         self._limits = Limits(
             contexts=config.max_contexts,
             message_bytes=config.max_message_bytes,
@@ -73,20 +87,17 @@ class App:
             messages_per_second=config.max_messages_per_second,
             stall_s=config.stall_s,
             context_idle_s=config.context_idle_s,
+            urls=cast(Urls, config.urls),
         )
-        self._controller = admission.Controller(
-            admission.Limits(
-                connections=config.max_connections,
-                utterances=supervisor.utterances(config, supervisor.cores()),
-                segments=config.max_queued_segments,
-            )
-        )
+        self._workers = config.workers or supervisor.cores()
+        self._controller = bounds.controller(config, self._workers, self._forecast)
         self._http = Starlette(
             lifespan=self._lifespan,
             routes=[
                 Route("/health/live", self._live),
                 Route("/health/ready", self._ready),
                 Route("/v1/voices", self._voices),
+                Route("/metrics", self._scrape),
                 Mount("/", _Page(directory=WEB, html=True)),
             ],
         )
@@ -100,12 +111,17 @@ class App:
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         cores = supervisor.cores()
-        workers = self.config.workers or cores
-        synthesizer = Synthesizer(workers=workers, express=(workers + 1) // 2, caches=self._caches)
+        synthesizer = Synthesizer(workers=self._workers, express=(self._workers + 1) // 2, caches=self._caches)
         encoders = Encoders(threads=min(cores, 4))
         self.house = House(synthesizer, encoders, self._controller)
         await synthesizer.start()
         rehearsal = asyncio.create_task(self._rehearse(synthesizer))
+        self.house.lexicon = self._pronunciation.lexicon
+        self._metrics = Metrics(self.house)
+        background = [rehearsal, asyncio.create_task(Watch(self.house, self._metrics).run())]
+        background.append(asyncio.create_task(self._pronunciation.follow(self.house)))
+        if self._ledger is not None:
+            background.append(asyncio.create_task(Report(self._ledger, self._controller.quotas).run()))
         try:
             if self._warm_first:
                 await synthesizer.wait_ready()
@@ -114,8 +130,10 @@ class App:
                     raise RuntimeError(self.failure)
             yield
         finally:
-            rehearsal.cancel()
-            await asyncio.gather(rehearsal, return_exceptions=True)
+            for task in background:
+                task.cancel()
+            await asyncio.gather(*background, return_exceptions=True)
+            self.house.close()
             await synthesizer.close()
             await self._caches.close()
             encoders.close()
@@ -123,7 +141,7 @@ class App:
     async def _rehearse(self, synthesizer: Synthesizer) -> None:
         """Speaks the phrase pool, so that it is there when the server becomes ready."""
         try:
-            await rehearse(synthesizer, self._phrases)
+            await rehearse(synthesizer, self._phrases, self._pronunciation.lexicon, cast(Urls, self.config.urls))
         except* WorkersUnavailable as problems:
             self.failure = str(problems.exceptions[0])
         except* phrases.PhrasesError as problems:
@@ -148,28 +166,43 @@ class App:
                 outcome = admission.Outcome.DROPPED
                 try:
                     await send({"type": "websocket.accept", "subprotocol": accepted.subprotocol})
-                    assert self.house is not None
-                    connection = Connection(
-                        self.house, self._limits, accepted.defaults, receive, send, scope["extensions"][EXTENSION]
-                    )
-                    await connection.serve()
+                    await self._serve(accepted, receive, send, scope["extensions"][EXTENSION])
                     outcome = admission.Outcome.SERVED
                 finally:
-                    permit.release(outcome)
+                    permit.release(outcome, clock())
+
+    async def _serve(self, accepted: Accepted, receive: Receive, send: Send, socket: SocketProtocol) -> None:
+        assert self.house is not None
+        connection = Connection(self.house, accepted.account, self._limits, accepted.defaults, receive, send, socket)
+        self.connections.add(connection)
+        self.house.connections.add(connection)
+        try:
+            await connection.serve()
+        finally:
+            self.connections.discard(connection)
+            self.house.connections.discard(connection)
 
     def _admit_socket(self, scope: Scope) -> Rejection | tuple[Accepted, admission.Permit]:
         if scope["path"] != STREAM_PATH:
             return Rejection(404, f"the stream is at {STREAM_PATH}")
-        examined = self._doorkeeper.examine(_headers(scope), scope["subprotocols"], scope["query_string"].decode())
+        examined = self._doorkeeper.examine(
+            _headers(scope), scope["subprotocols"], scope["query_string"].decode(), _address(scope)
+        )
         if isinstance(examined, Rejection):
             return examined
         if not self._voices_ready:
             return Rejection(503, "the voices are still loading", 1.0)
-        match self._controller.connect():
-            case admission.Refusal() as refusal:
-                return Rejection(503, refusal.message, refusal.retry_after)
+        self._controller.quotas.declare(examined.account.name, examined.account.quota, clock())
+        match self._controller.connect(examined.account.name, clock()):
+            case admission.Refusal(reason=reason) as refusal:
+                status = 429 if reason is admission.Reason.QUOTA else 503
+                return Rejection(status, refusal.message, refusal.retry_after)
             case admission.Permit() as permit:
                 return examined, permit
+
+    def _forecast(self, ask: Ask, now: float) -> float:
+        """How long until the engine could begin this one without harm to those who listen."""
+        return self.house.synthesizer.predicted_wait(ask.characters, now) if self.house else 0.0
 
     # --- HTTP ------------------------------------------------------------------------------------------------------
 
@@ -182,12 +215,31 @@ class App:
         elif not self._voices_ready:
             status = "loading"
         else:
-            return JSONResponse({"status": "ready"})
+            now = clock()
+            told: dict[str, Any] = {
+                "status": "ready",
+                "full": self._controller.is_full(now),
+                "engines": {name: line.told(now) for name, line in self._controller.lines.items()},
+            }
+            if told["full"]:
+                told["retry_after"] = self._controller.retry_after(now)
+            return JSONResponse(told)
         return JSONResponse({"status": status}, 503, {"Retry-After": "1"})
 
+    async def _scrape(self, request: Request) -> Response:
+        """For whoever has a key, where keys are asked for: names of engines and devices are nobody else's business."""
+        if isinstance(rejection := self._doorkeeper.authorize(dict(request.headers)), Rejection):
+            return Response(rejection.message, rejection.status)
+        assert self._metrics is not None
+        text, content_type = self._metrics.exposition(request.headers.get("accept", ""))
+        return Response(text, headers={"Content-Type": content_type})
+
     async def _voices(self, request: Request) -> Response:
-        if rejection := self._doorkeeper.authorize(dict(request.headers)):
-            return JSONResponse({"error": {"code": "unauthorized", "message": rejection.message}}, rejection.status)
+        match self._doorkeeper.authorize(dict(request.headers)):
+            case Rejection() as rejection:
+                return JSONResponse({"error": {"code": "unauthorized", "message": rejection.message}}, rejection.status)
+            case Account():
+                pass
         voices = self.house.synthesizer.voices if self.house else ()
         listed = [
             wire.VoiceInfo(voice.id, voice.language, voice.engine, voice.tier, voice.sample_rate) for voice in voices
@@ -199,18 +251,13 @@ class App:
     def drain(self) -> None:
         """Refuses everything new; idle connections close, busy ones when what they speak has been sent."""
         self._controller.draining = True
-        for connection in self.connections:
+        for connection in tuple(self.connections):
             connection.drain()
 
     def end(self) -> None:
         """Ends what still runs, each context with an error."""
-        for connection in self.connections:
+        for connection in tuple(self.connections):
             connection.end()
-
-    @property
-    def connections(self) -> list[Connection]:
-        """Every open connection."""
-        return list(self.house.connections) if self.house else []
 
 
 class _Page(StaticFiles):
@@ -225,6 +272,23 @@ def _phrases(file: str) -> tuple[phrases.Phrase, ...]:
         return phrases.load(Path(file)) if file else ()
     except phrases.PhrasesError as problem:
         raise ConfigError(f"phrases: {problem}") from None
+
+
+def _pronunciation(config: Config) -> Pronunciation:
+    try:
+        return Pronunciation(Path(config.lexicon) if config.lexicon else None)
+    except LexiconError as problem:
+        raise ConfigError(f"lexicon: {problem}") from None
+
+
+def _keyring(config: Config) -> Keyring:
+    file = Path(config.accounts) if config.accounts else None
+    try:
+        return Keyring(
+            config.keys, file, key_quota=bounds.key_quota(config), address_quota=bounds.address_quota(config)
+        )
+    except AccountsError as problem:
+        raise ConfigError(f"accounts: {problem}") from None
 
 
 def _redis(config: Config) -> Store:
@@ -254,3 +318,8 @@ async def _reject(rejection: Rejection, receive: Receive, send: Send, socket: So
 
 def _headers(scope: Scope) -> dict[str, str]:
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return client[0] if client else ""

@@ -30,16 +30,47 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     host: Annotated[str, Meta(description="address to listen on")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535, description="port to listen on; 0 takes a free one")] = 8080
     gateways: Annotated[int, Meta(ge=1, le=256, description="gateway processes that share the port")] = 1
-    workers: Annotated[int, Meta(ge=0, description="engine worker processes, all together, beside half as many express ones; 0: one per core")] = 0
+    workers: Annotated[
+        int,
+        Meta(
+            ge=0, description="engine worker processes, all together, beside half as many express ones; 0: one per core"
+        ),
+    ] = 0
     keys: Annotated[tuple[str, ...], Meta(description="keys that clients must have one of; none: open to all")] = ()
+    accounts: Annotated[str, Meta(description="file of named keys, each with its own quota")] = ""
+    key_connections: Annotated[int, Meta(ge=0, description="connections of one key; 0: any number")] = 0
+    key_contexts: Annotated[int, Meta(ge=0, description="live contexts of one key; 0: any number")] = 0
+    key_utterances: Annotated[int, Meta(ge=0, description="utterances of one key spoken at once; 0: any number")] = 0
+    key_characters_per_minute: Annotated[int, Meta(ge=0, description="text of one key; 0: any amount")] = 0
+    address_connections: Annotated[int, Meta(ge=0, description="connections of one address without key; 0: any")] = 0
+    address_contexts: Annotated[int, Meta(ge=0, description="live contexts of one address without key; 0: any")] = 0
+    address_utterances: Annotated[
+        int, Meta(ge=0, description="utterances of one address without key spoken at once; 0: any")
+    ] = 0
+    address_characters_per_minute: Annotated[
+        int, Meta(ge=0, description="text of one address without key; 0: any amount")
+    ] = 0
     origins: Annotated[
         tuple[str, ...], Meta(description="origins of pages that may connect besides our own; * for any")
     ] = ()
     max_connections: Annotated[Count, Meta(description="connections at once")] = 4096
     max_contexts: Annotated[Count, Meta(description="live contexts of one connection")] = 128
     max_utterances: Annotated[
-        int, Meta(ge=0, description="utterances spoken at once, all connections together; 0: 100 per core")
+        int, Meta(ge=0, description="utterances spoken at once, all connections together; 0: what the machine carries")
     ] = 0
+    min_utterances: Annotated[Count, Meta(description="what the adaptive limit never goes below")] = 10
+    max_waiting: Annotated[int, Meta(ge=0, description="newcomers that may wait for a permit, for each engine")] = 256
+    first_audio_target_s: Annotated[
+        Seconds, Meta(description="first-audio wait (p95) over which fewer are admitted and work is saved")
+    ] = 0.15
+    memory_degrade: Annotated[
+        float, Meta(gt=0, le=1, description="GPU memory in use over which the batch of its engines is narrowed")
+    ] = 0.8
+    memory_recover: Annotated[float, Meta(gt=0, le=1, description="… and under which it is widened again")] = 0.75
+    memory_open: Annotated[
+        float, Meta(gt=0, le=1, description="GPU memory in use over which its engines take nothing new")
+    ] = 0.9
+    engine_failures: Annotated[Count, Meta(description="failures in 10 s after which an engine takes nothing new")] = 5
     max_queued_segments: Annotated[Count, Meta(description="segments that may wait for an engine")] = 4000
     max_message_bytes: Annotated[int, Meta(ge=256, description="size of one client message")] = 131_072
     max_pending_chars: Annotated[Count, Meta(description="text of a context received and not yet spoken")] = 20_000
@@ -49,6 +80,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         67_108_864
     )
     phrases: Annotated[str, Meta(description="file of phrases that are spoken at the start and kept")] = ""
+    lexicon: Annotated[str, Meta(description="file of words and how to pronounce them, read again when it changes")] = (
+        ""
+    )
+    urls: Annotated[
+        str, Meta(pattern="^(short|drop|spell)$", description="web and mail addresses: short, drop or spell")
+    ] = "short"
     redis_url: Annotated[str, Meta(description="Redis that keeps speech for all gateways, redis://HOST:PORT/DB")] = ""
     redis_budget_s: Annotated[Seconds, Meta(description="how long a segment may wait for Redis")] = 0.005
     redis_ttl_s: Annotated[Seconds, Meta(description="how long Redis keeps speech")] = 86_400.0

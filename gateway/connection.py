@@ -5,7 +5,6 @@ Decides nothing of the protocol. A reader that stopped reading is seen by the by
 """
 
 import asyncio
-import itertools
 import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -14,14 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..admission.controller import Controller, Permit, Refusal
+from ..admission.answer import Ask, Permit, Refusal, Waiting
 from ..codecs.packetizer import Format
 from ..synth.engine import Voice
 from ..synth.segment import Segment, Style
-from ..synth.synthesizer import Synthesizer
 from . import errors
+from .accounts import Account
 from .context import NEVER, Failure
-from .encoding import Encoders, EncoderTrack
+from .encoding import EncoderTrack
+from .house import House
 from .protocol import SocketProtocol
 from .session import Defaults, Limits, Session
 
@@ -35,26 +35,23 @@ UNACKNOWLEDGED_S = 2.0  # … plus the lead and this much audio
 RETRY_S = 0.1  # how soon a blocked socket is looked at again
 
 clock = time.monotonic
-_ids = itertools.count(1)
-
-
-class House:
-    """What all connections share: where speech comes from, who encodes it, who may have any."""
-
-    def __init__(self, synthesizer: Synthesizer, encoders: Encoders, controller: Controller) -> None:
-        self.synthesizer = synthesizer
-        self.encoders = encoders
-        self.controller = controller
-        self.connections: set[Connection] = set()
 
 
 class Connection:
     """Serves one accepted socket until it closes; implements the session's `Stage` over the house's parts."""
 
     def __init__(
-        self, house: House, limits: Limits, defaults: Defaults, receive: Receive, send: Send, socket: SocketProtocol
+        self,
+        house: House,
+        account: Account,
+        limits: Limits,
+        defaults: Defaults,
+        receive: Receive,
+        send: Send,
+        socket: SocketProtocol,
     ) -> None:
         self._house = house
+        self._account = account
         self._receive = receive
         self._send = send
         self._socket = socket
@@ -69,12 +66,10 @@ class Connection:
 
     async def serve(self) -> None:
         """Returns when the socket is closed, by whomever; nothing of it is left running."""
-        self._house.connections.add(self)
         writer = asyncio.create_task(self._write())
         try:
             await self._read()
         finally:
-            self._house.connections.discard(self)
             self.session.close(clock())
             writer.cancel()
             if self._timer is not None:
@@ -156,6 +151,11 @@ class Connection:
         allowed = self.session.audio_bytes_per_second * (self.session.longest_lead_s + UNACKNOWLEDGED_S)
         return unacknowledged > UNACKNOWLEDGED_FLOOR_BYTES + allowed
 
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes that wait in this machine for the peer."""
+        return self._socket.unacknowledged_bytes()
+
     def close(self, code: int) -> None:
         """Closes the socket once what is being written has gone out."""
         if self._close_code is None:
@@ -182,11 +182,47 @@ class Connection:
     def voices(self) -> tuple[Voice, ...]:
         return self._house.synthesizer.voices if self._house.synthesizer.ready else ()
 
-    def new_id(self) -> int:
-        return next(_ids)
+    def realtime_only(self, voice: Voice) -> bool:
+        return self._house.controller.realtime_only(voice.engine)
 
-    def admit(self, *, newcomer: bool) -> Permit | Refusal:
-        return self._house.controller.admit(backlog=self._house.synthesizer.backlog, newcomer=newcomer)
+    def new_id(self) -> int:
+        return self._house.new_id()
+
+    def pronounce(self, segment: Segment, voice: Voice) -> Segment:
+        return self._house.lexicon.apply(segment, voice.id, voice.language)
+
+    def open_context(self) -> Refusal | None:
+        return self._house.controller.open_context(self._account.name, clock())
+
+    def close_context(self) -> None:
+        self._house.controller.close_context(self._account.name, clock())
+
+    def take_characters(self, count: int) -> Refusal | None:
+        return self._house.controller.take_characters(self._account.name, count, clock())
+
+    def admit(
+        self, ticket: int, segment: Segment, voice: Voice, style: Style, *, newcomer: bool, max_wait_s: float
+    ) -> Permit | Refusal | Waiting:
+        ask = Ask(
+            ticket,
+            voice.engine,
+            self._account.name,
+            self._account.priority,
+            newcomer=newcomer,
+            characters=len(segment.text),
+            max_wait_s=max_wait_s,
+            cached=self._house.is_cached(segment, style),
+        )
+        return self._house.admit(self, ask)
+
+    def withdraw(self, ticket: int) -> None:
+        self._house.withdraw(ticket)
+
+    def heard_first(self, permit: Permit, wait_s: float) -> None:
+        self._house.heard_first(permit, wait_s)
+
+    def ran_dry(self, permit: Permit, seconds: float) -> None:
+        self._house.ran_dry(permit, seconds)
 
     def track(self, key: int, form: Format, source_rate: int) -> EncoderTrack:
         def answer(packets: list[Any], length: int | None) -> None:
@@ -212,6 +248,11 @@ class Connection:
 
     def close_utterance(self, utterance: int) -> None:
         self._house.synthesizer.close_utterance(utterance)
+
+    def admitted(self, ticket: int, answer: Permit | Refusal) -> None:
+        """Admission answers what waited."""
+        self.session.admitted(ticket, answer, clock())
+        self._changed.set()
 
     # --- the synthesizer's listener --------------------------------------------------------------------------------
 

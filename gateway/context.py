@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..admission.controller import Outcome, Permit, Refusal
+from ..admission.answer import Outcome, Permit, Reason, Refusal, Waiting
 from ..codecs.packetizer import Format, Packet, pack_audio
 from ..synth.engine import Voice
 from ..synth.segment import Segment, Style
@@ -60,6 +60,7 @@ class Settings:
     form: Format
     lead_s: float
     timestamps: bool
+    max_wait_s: float = 0.2  # for its first utterance to begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,8 @@ class Context:
         self._timeline = Timeline(settings.voice.sample_rate)
         self._track: Track = stage.track(self.key, settings.form, settings.voice.sample_rate)
         self._permit: Permit | None = None
+        self._unheard = False  # nothing of the utterance has been sent
+        self._awaiting: list[Segment] = []  # cut, while admission has not answered yet
         self._started = False
         self._finishing = False
         self._held = False
@@ -130,7 +133,7 @@ class Context:
     @property
     def busy(self) -> bool:
         """Whether it is spoken, or has anything to be spoken or sent."""
-        return self.utterance is not None or bool(self._unread or self._queue)
+        return self.utterance is not None or bool(self._unread or self._queue or self._awaiting)
 
     @property
     def source(self) -> str:
@@ -198,21 +201,45 @@ class Context:
             self._dropped = True
             message = f"{self.settings.voice.id} cannot speak this script"
             self._told.append(wire.Warning(self.name, "unsupported_text", span, message))
-        for segment in segments:
-            if self.utterance is None:
-                match self._stage.admit(newcomer=not self._started):
-                    case Refusal() as refusal:
-                        self.failure = Failure("overloaded", refusal.message, refusal.retry_after)
-                        return
-                    case Permit() as permit:
-                        self._begin(permit)
-            assert self.utterance is not None
+        for cut in segments:
+            segment = self._stage.pronounce(cut, self.settings.voice)
             self._spoken += 1
             self._asked.append(received_at)
-            self._stage.speak(self.utterance, segment)
+            if self.utterance is not None:
+                self._stage.speak(self.utterance, segment)
+                continue
+            self._awaiting.append(segment)
+            if len(self._awaiting) == 1:
+                answer = self._stage.admit(
+                    self.key,
+                    segment,
+                    self.settings.voice,
+                    self.settings.style,
+                    newcomer=not self._started,
+                    max_wait_s=self.settings.max_wait_s,
+                )
+                if not isinstance(answer, Waiting):
+                    self.admitted(answer)
+            if self.failure is not None:
+                return
+
+    def admitted(self, answer: Permit | Refusal) -> None:
+        """Admission has answered: what was cut meanwhile is spoken, or the context ends."""
+        match answer:
+            case Refusal(reason=reason):
+                code = "rate_limited" if reason is Reason.QUOTA else "overloaded"
+                self.failure = Failure(code, answer.message, answer.retry_after)
+                self._awaiting.clear()
+            case Permit():
+                self._begin(answer)
+                assert self.utterance is not None
+                awaiting, self._awaiting = self._awaiting, []
+                for segment in awaiting:
+                    self._stage.speak(self.utterance, segment)
 
     def _begin(self, permit: Permit) -> None:
         self._permit = permit
+        self._unheard = True
         self.utterance = self._stage.new_id()
         self._stage.open(self.utterance, self.settings.style)
         self._say_started()
@@ -330,6 +357,7 @@ class Context:
                 duration = (item.end - item.start) / rate
                 if not self.pacer.may_send(now, duration):
                     break
+                self._observe(now)
                 self.pacer.sent(now, duration, self._owed_since())
                 batch.append(item)
                 batch_bytes += len(item.payload)
@@ -380,6 +408,18 @@ class Context:
         self.bytes_sent += len(message)
         return message
 
+    def _observe(self, now: float) -> None:
+        """Before a packet goes out: tells the stage how long a listener with nothing in hand has waited for it."""
+        if self._permit is None or self.pacer.lead(now) > 0:
+            self._unheard = False
+            return
+        owed_since = self._owed_since()
+        if self._unheard:
+            self._unheard = False
+            self._stage.heard_first(self._permit, now - owed_since)
+        elif (dry := now - max(self.pacer.until, owed_since)) > 0:
+            self._stage.ran_dry(self._permit, dry)
+
     def _owed_since(self) -> float:
         while len(self._owed) > 1 and self._owed[0][1] <= self.pacer.sent_s:
             self._owed.popleft()
@@ -393,7 +433,7 @@ class Context:
             self._held = False
             self._stage.release(self.utterance)
         if self.state is State.CLOSED or (not self._queue and self._all_encoded):
-            self._end_utterance(Outcome.SERVED)
+            self._end_utterance(Outcome.SERVED, now)
 
     def _idle_flush(self, now: float) -> None:
         due = self.state is State.OPEN and now >= self._idle_at and self._all_encoded
@@ -401,11 +441,14 @@ class Context:
             self._idle_at = NEVER
             self._speak(self._segmenter.idle(), now)
 
-    def _end_utterance(self, outcome: Outcome) -> None:
+    def _end_utterance(self, outcome: Outcome, now: float) -> None:
+        if self._awaiting:
+            self._awaiting.clear()
+            self._stage.withdraw(self.key)
         if self.utterance is None or self._permit is None:
             return
         self._stage.close_utterance(self.utterance)
-        self._permit.release(outcome)
+        self._permit.release(outcome, now)
         self.utterance = self._permit = None
         self._held = False
 
@@ -424,7 +467,7 @@ class Context:
         if outcome is not Outcome.SERVED:
             self._heard = self.heard(now)
         self.state = State.CLOSED
-        self._end_utterance(outcome)
+        self._end_utterance(outcome, now)
         self._track.close()
         self._track = _CLOSED
         self._rest = None

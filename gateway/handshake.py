@@ -1,19 +1,18 @@
 """May this socket be opened? Keys, origins and the subprotocol, decided on the HTTP request before the upgrade.
 
-Keys are held as SHA-256 digests and compared in constant time. A key never travels in the query string, because query
-strings end up in logs.
+A key never travels in the query string, because query strings end up in logs. Whose it is, the keyring knows
+(accounts.py).
 """
 
 import base64
 import binascii
-import hashlib
-import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
+from .accounts import Account, Keyring
 from .session import Defaults
 from .wire import PROTOCOL, Rate, Speed
 
@@ -31,8 +30,9 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The upgrade: the subprotocol to confirm, and the defaults of the connection's contexts."""
+    """The upgrade: whose connection it is, the subprotocol to confirm, the defaults of the connection's contexts."""
 
+    account: Account
     subprotocol: str | None
     defaults: Defaults
 
@@ -40,37 +40,40 @@ class Accepted:
 class Doorkeeper:
     """Knows the keys and origins that are let in. No keys: everyone is; no origins: pages of this very host are."""
 
-    def __init__(self, keys: Iterable[str], origins: Iterable[str]) -> None:
-        self._digests = [_digest(key) for key in keys]
+    def __init__(self, keyring: Keyring, origins: Iterable[str]) -> None:
+        self._keyring = keyring
         self._origins = frozenset(origins)
 
-    def examine(self, headers: dict[str, str], subprotocols: list[str], query: str) -> Accepted | Rejection:
-        """The answer to one WebSocket request. `headers`: lower-case names."""
+    def examine(
+        self, headers: dict[str, str], subprotocols: list[str], query: str, address: str = ""
+    ) -> Accepted | Rejection:
+        """The answer to one WebSocket request. `headers`: lower-case names; `address`: where it comes from."""
         origin = headers.get("origin")
         if origin is not None and not self._knows_origin(origin, headers.get("host", "")):
             return Rejection(403, f"pages of {origin} may not connect: see the setting `origins`")
-        if rejection := self.authorize(headers, subprotocols):
-            return rejection
+        account = self.authorize(headers, subprotocols, address)
+        if isinstance(account, Rejection):
+            return account
         try:
             defaults = msgspec.convert(dict(parse_qsl(query)), Query, strict=False)
         except msgspec.ValidationError as problem:
             return Rejection(400, f"query parameters: {problem}")
         return Accepted(
+            account,
             subprotocol=PROTOCOL if PROTOCOL in subprotocols else None,
             defaults=Defaults(defaults.voice, defaults.codec, defaults.sample_rate, defaults.speed),
         )
 
-    def authorize(self, headers: dict[str, str], subprotocols: Iterable[str] = ()) -> Rejection | None:
-        """None, where the key is known or none is asked for."""
-        if not self._digests:
-            return None
+    def authorize(
+        self, headers: dict[str, str], subprotocols: Iterable[str] = (), address: str = ""
+    ) -> Account | Rejection:
+        """Whose request this is."""
+        if self._keyring.open:
+            return self._keyring.of_address(address)
         key = _bearer(headers.get("authorization", "")) or _key_among(subprotocols)
         if key is None:
             return Rejection(401, "a key is needed: Authorization: Bearer KEY")
-        digest = _digest(key)
-        if not any(hmac.compare_digest(digest, known) for known in self._digests):
-            return Rejection(401, "this key is not known here")
-        return None
+        return self._keyring.holder(key) or Rejection(401, "this key is not known here")
 
     def _knows_origin(self, origin: str, host: str) -> bool:
         if "*" in self._origins or origin in self._origins:
@@ -88,10 +91,6 @@ class Query(msgspec.Struct, frozen=True):
     codec: str = "opus"
     sample_rate: Rate = 24000
     speed: Speed = 1.0
-
-
-def _digest(key: str) -> bytes:
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
 def _bearer(header: str) -> str | None:

@@ -10,8 +10,11 @@ import multiprocessing
 import signal
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from types import FrameType
 
 import msgspec
@@ -20,6 +23,7 @@ import uvicorn
 from . import supervisor
 from .app import App
 from .config import Config
+from .ledger import Ledger
 from .protocol import SocketProtocol
 
 logger = logging.getLogger("voxgate")
@@ -90,14 +94,23 @@ def serve(config: Config) -> int:
 def _serve_many(config: Config) -> int:
     with supervisor.reserve(config.host, config.port) as reserved:
         config = msgspec.structs.replace(config, port=reserved.getsockname()[1])
-        members = supervisor.Supervisor(supervisor.shares(config, supervisor.cores()), serve_member)
-        return members.run(lambda: _announce(reserved))
+        with tempfile.TemporaryDirectory(prefix="voxgate-") as folder:  # of mode 700: only we may report
+            ledger = Ledger(Path(folder) / "ledger")
+            ledger.start()
+            members = supervisor.Supervisor(
+                supervisor.shares(config, supervisor.cores()), partial(serve_member, ledger.path)
+            )
+            try:
+                return members.run(lambda: _announce(reserved))
+            finally:
+                ledger.close()
 
 
-def serve_member(config: Config, listening: Callable[[], None]) -> int:
+def serve_member(ledger: Path, config: Config, listening: Callable[[], None]) -> int:
     """One gateway of several, in its own process; the port is shared. Calls `listening` when it takes connections."""
     _log_to_stderr(config.log_level)
-    return _serve_on(_bind(config.host, config.port, shared=True), App(config, warm_first=True), listening)
+    app = App(config, warm_first=True, ledger=ledger)
+    return _serve_on(_bind(config.host, config.port, shared=True), app, listening)
 
 
 def _serve_on(listener: socket.socket, app: App, listening: Callable[[], None]) -> int:

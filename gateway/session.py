@@ -11,9 +11,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..admission.controller import Outcome
+from ..admission.answer import Outcome, Permit, Refusal
 from ..codecs.packetizer import Packet, UnsupportedCodec, choose_format
-from ..synth.segment import Segment, Style
+from ..synth.engine import Voice
+from ..synth.segment import Segment, Style, Urls
 from . import wire
 from .context import NEVER, POLL_BYTES, Context, Failure, Settings
 from .life import TABLE, Action, Event, State
@@ -44,6 +45,7 @@ class Limits:
     context_chars: int = 500_000  # of one context in all its life
     messages_per_second: float = 2_000.0
     stall_s: float = 30.0  # a reader that takes nothing for so long is closed
+    urls: Urls = "short"  # what is said of web and mail addresses
     context_idle_s: float = 600.0  # a context without text, audio or report for so long is ended
 
 
@@ -192,6 +194,8 @@ class Session:
             self._refuse("text_too_long", f"more than {self.limits.pending_chars} characters wait to be spoken", name)
         elif total > self.limits.context_chars:
             self._refuse("text_too_long", f"more than {self.limits.context_chars} characters in one context", name)
+        elif (refusal := self._stage.take_characters(len(text))) is not None:
+            self._refuse("rate_limited", refusal.message, name, refusal.retry_after)
         else:
             if context is None:
                 context = self._open(wire.Start(name), now)
@@ -222,6 +226,10 @@ class Session:
         if isinstance(settings, Failure):
             self._refuse_start(start.context, settings, now)
             return None
+        if (refusal := self._stage.open_context()) is not None:
+            failure = Failure("rate_limited", refusal.message, refusal.retry_after)
+            self._refuse_start(start.context, failure, now)
+            return None
         context = Context(start.context, self._new_stream(), settings, self._stage, now)
         self._closed.pop(start.context, None)
         self._live[start.context] = context
@@ -240,10 +248,9 @@ class Session:
         voices = {voice.id: voice for voice in self._stage.voices}
         if not voices:
             return Failure("voice_loading", "no voice is ready yet", 1.0)
-        name = start.voice or self.defaults.voice or next(iter(voices))
-        if name not in voices:
-            return Failure("unknown_voice", f"no voice {name!r}; there are: {', '.join(voices)}")
-        voice = voices[name]
+        voice = self._voice(start, voices)
+        if isinstance(voice, Failure):
+            return voice
         try:
             form = choose_format(
                 start.codec or self.defaults.codec,
@@ -255,11 +262,28 @@ class Session:
             return Failure("unsupported_codec", str(problem))
         return Settings(
             voice=voice,
-            style=Style(voice.id, start.speed or self.defaults.speed, start.seed),
+            style=Style(voice.id, start.speed or self.defaults.speed, start.seed, self.limits.urls),
             form=form,
             lead_s=start.lead_ms / 1000,
             timestamps=start.timestamps,
+            max_wait_s=start.max_wait_ms / 1000,
         )
+
+    def _voice(self, start: wire.Start, voices: dict[str, Voice]) -> Voice | Failure:
+        """The voice that speaks; for one of the quality tier, its real-time stand-in where that is asked for or all
+        there is time for. `started` tells which it is."""
+        name = start.voice or self.defaults.voice
+        if name is None:
+            tier = "quality" if start.tier == "quality" else "realtime"
+            voice = next((each for each in voices.values() if each.tier == tier), next(iter(voices.values())))
+        elif name in voices:
+            voice = voices[name]
+        else:
+            return Failure("unknown_voice", f"no voice {name!r}; there are: {', '.join(voices)}")
+        if voice.tier == "quality" and (start.tier == "realtime" or self._stage.realtime_only(voice)):
+            alike = [each for each in voices.values() if (each.tier, each.language) == ("realtime", voice.language)]
+            voice = alike[0] if alike else voice
+        return voice
 
     def _new_stream(self) -> int:
         while self._next_stream in self._streams:
@@ -273,6 +297,7 @@ class Session:
         """The one way out of `_live`: whatever the end was, nothing of the context is left running."""
         self._outbox += context.take_told()
         context.close(now, outcome)
+        self._stage.close_context()
         del self._live[context.name]
         del self._by_key[context.key]
         self._streams.discard(context.stream)
@@ -300,6 +325,12 @@ class Session:
         self._say_failure(context.name, failure)
 
     # --- the stage answers -----------------------------------------------------------------------------------------
+
+    def admitted(self, key: int, answer: Permit | Refusal, now: float) -> None:
+        """The answer that an utterance of this context waited for."""
+        context = self._by_key[key]
+        context.admitted(answer)
+        self._index(context)
 
     def audio(self, utterance: int, segment: Segment, pcm: NDArray[np.int16], now: float) -> None:
         """PCM of one segment of an utterance; thrown away when its context has ended."""
@@ -417,12 +448,16 @@ class Session:
         self._allowance -= 1
         return True
 
-    def _refuse(self, code: str, message: str, about: str | None) -> None:
-        self._say(wire.Error(code, message, about=msgspec.UNSET if about is None else about))
+    def _refuse(self, code: str, message: str, about: str | None, retry_after: float | None = None) -> None:
+        about_it = msgspec.UNSET if about is None else about
+        self._say(wire.Error(code, message, about=about_it, retry_after=_told(retry_after)))
 
     def _say_failure(self, name: str, failure: Failure) -> None:
-        retry_after = msgspec.UNSET if failure.retry_after is None else failure.retry_after
-        self._say(wire.Error(failure.code, failure.message, context=name, retry_after=retry_after))
+        self._say(wire.Error(failure.code, failure.message, context=name, retry_after=_told(failure.retry_after)))
 
     def _say(self, message: wire.ServerMessage) -> None:
         self._outbox.append(wire.serialize(message))
+
+
+def _told(seconds: float | None) -> float | msgspec.UnsetType:
+    return msgspec.UNSET if seconds is None else seconds

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..admission.controller import Permit, Refusal
+from ..admission.answer import Permit, Refusal, Waiting
 from ..codecs.packetizer import Format
 from ..synth.engine import Voice
 from ..synth.segment import Segment, Style
@@ -39,12 +39,47 @@ class Stage(Protocol):
         """What can speak, the default first."""
         ...
 
+    def realtime_only(self, voice: Voice) -> bool:
+        """Whether there is no time for this voice of the quality tier just now."""
+        ...
+
     def new_id(self) -> int:
         """A number never used before in this process, for an utterance or a track."""
         ...
 
-    def admit(self, *, newcomer: bool) -> Permit | Refusal:
-        """Leave to speak one utterance."""
+    def pronounce(self, segment: Segment, voice: Voice) -> Segment:
+        """The segment as the operator wants its words pronounced."""
+        ...
+
+    def open_context(self) -> Refusal | None:
+        """Count one more context; None where it may be."""
+        ...
+
+    def close_context(self) -> None:
+        """One that was counted has ended."""
+        ...
+
+    def take_characters(self, count: int) -> Refusal | None:
+        """Count so many characters of text; None where they may be spoken."""
+        ...
+
+    def admit(
+        self, ticket: int, segment: Segment, voice: Voice, style: Style, *, newcomer: bool, max_wait_s: float
+    ) -> Permit | Refusal | Waiting:
+        """Leave to speak one utterance, of which `segment` is the first; a waiting one is answered by
+        `Session.admitted` under its ticket, which is the context's key."""
+        ...
+
+    def withdraw(self, ticket: int) -> None:
+        """What waits under this ticket is not wanted any more."""
+        ...
+
+    def heard_first(self, permit: Permit, wait_s: float) -> None:
+        """The first audio of an utterance goes out, so long after its text came."""
+        ...
+
+    def ran_dry(self, permit: Permit, seconds: float) -> None:
+        """A listener was owed audio for so long and had none."""
         ...
 
     def track(self, key: int, form: Format, source_rate: int) -> Track:

@@ -1,7 +1,8 @@
 """Several gateway processes on one port (SO_REUSEPORT): starts them, replaces those that die, stops them together.
 
-They share nothing: each has its listener, its workers and its share of the limits; the kernel spreads connections over
-them by a hash, unevenly (docs/processes.md). Knows nothing of what a gateway does.
+Each has its listener, its workers and its share of the limits; the kernel spreads connections over them by a hash,
+unevenly (docs/processes.md). What accounts use is added up over all of them (ledger.py). Knows nothing of what a
+gateway does.
 """
 
 import ctypes
@@ -26,7 +27,6 @@ logger = logging.getLogger("voxgate.supervisor")
 Run = Callable[[Config, Callable[[], None]], int]  # the settings, and what to call when it listens; the exit status
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-UTTERANCES_PER_CORE = 100  # the plateau measured by `voxgate bench capacity`
 RESTART_S = 1.0  # between the deaths of a gateway and its replacement, so that one that cannot start does not spin
 POLL_S = 0.1
 FALSE_STARTS = 3  # gateways in a row that end before they listen: the next one would, too
@@ -43,16 +43,11 @@ def shares(config: Config, cores: int) -> list[Config]:
             gateways=1,
             workers=_share(workers, count, number),
             max_connections=_share(config.max_connections, count, number),
-            max_utterances=_share(utterances(config, cores), count, number),
+            max_utterances=_share(config.max_utterances, count, number) if config.max_utterances else 0,
             max_queued_segments=_share(config.max_queued_segments, count, number),
         )
         for number in range(count)
     ]
-
-
-def utterances(config: Config, cores: int) -> int:
-    """How many utterances are spoken at once: as set, else what the cores carry without a gap."""
-    return config.max_utterances or UTTERANCES_PER_CORE * cores
 
 
 def _share(total: int, count: int, number: int) -> int:

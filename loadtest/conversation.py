@@ -28,6 +28,7 @@ class Target:
     lead_ms: float | None = None
     voice: str | None = None
     contexts_per_connection: int = 1
+    max_wait_ms: float | None = None
 
 
 class Conversation:
@@ -51,7 +52,11 @@ class Conversation:
         """Until the context has ended, or a later interruption of what is still being heard was answered."""
         self._listening.begin(time.monotonic())
         context = await connection.start(
-            voice=target.voice, codec=target.codec, lead_ms=target.lead_ms, timestamps=True if self._pace else None
+            voice=target.voice,
+            codec=target.codec,
+            lead_ms=target.lead_ms,
+            max_wait_ms=target.max_wait_ms,
+            timestamps=True if self._pace else None,
         )
         writing = asyncio.create_task(self._write_tokens(context)) if self._pace else None
         try:

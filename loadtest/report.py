@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from .caches import CacheUse
 from .conversation import Target
 from .histogram import Histogram
 from .listening import Outcome
@@ -30,7 +31,9 @@ def verdict(statistics: Statistics) -> str:
     return "nothing was heard: no utterance was heard to its end"
 
 
-def figures(statistics: Statistics, target: Target, server: ServerUse | None) -> dict[str, Any]:
+def figures(
+    statistics: Statistics, target: Target, server: ServerUse | None, cache: CacheUse | None = None
+) -> dict[str, Any]:
     """All of it; times in seconds. The key of the target is left out."""
     load, client = statistics.load, statistics.client
     outcomes = {outcome.value: statistics.outcomes[outcome.value] for outcome in Outcome}
@@ -73,6 +76,7 @@ def figures(statistics: Statistics, target: Target, server: ServerUse | None) ->
             "arrivals_not_begun": client.not_begun,
         },
         "server": None if server is None else _server(server, rate),
+        "cache": None if cache is None else {"hits": cache.hits, "misses": cache.misses, "hit_share": cache.share},
         "timeline": _timeline(statistics),
     }
 
@@ -138,6 +142,9 @@ def text(told: dict[str, Any]) -> str:
                 f"{server['peak_rss_bytes'] / 2**20:.0f} MiB in {server['processes']} processes",
             )
         )
+    cache = told["cache"]
+    found = "unknown" if cache is None else f"{cache['hit_share']:.1%} of {cache['hits'] + cache['misses']} segments"
+    rows.append(("found in its caches", found))
     client = told["client"]
     rows += [
         ("load generator", f"{client['cpu_share']:.1%} of a core per process"),

@@ -90,6 +90,7 @@ class Pool:
         self._warmed_seats: set[int] = set()
         self.info: EngineInfo | None = None  # what the first warmed worker declared
         self.restarts = 0
+        self.loads = 0
 
     # --- life ---------------------------------------------------------------------------------------------------
 
@@ -149,6 +150,7 @@ class Pool:
     def on_worker_ready(self, worker: "_Worker", info: EngineInfo) -> None:
         self.info = self.info or info
         self._alive.add(worker)
+        self.loads += 1
         self._idle_like(worker).append(worker)
         self._warmed_seats.add(worker.seat)
         if len(self._warmed_seats) == len(self._nices) and self._all_warmed is not None and not self._all_warmed.done():

@@ -14,6 +14,7 @@ First segments go before all of them; admission bounds how many there are.
 import heapq
 import math
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from .segment import Segment
@@ -105,6 +106,12 @@ class Scheduler:
         state.in_flight = True
         self._backlog -= 1
         return utterance, state.waiting.popleft()
+
+    def due(self) -> Iterator[tuple[float, Segment]]:
+        """Of every utterance that may run: when its listener runs dry (-inf: no audio yet) and its next segment."""
+        for state in self._utterances.values():
+            if state.entry is not None:
+                yield state.covered_until, state.waiting[0]
 
     def wake_at(self, now: float) -> float | None:
         """When `next` will have a segment if nothing else happens; None if it has one at `now` or none waits."""

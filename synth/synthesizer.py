@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from .cache.key import key_of
 from .cache.levels import Levels
 from .engine import EngineInfo, Voice
+from .forecast import Cost, predicted_wait
 from .pool import Pool
 from .scheduler import Scheduler
 from .segment import Segment, Style
@@ -72,6 +73,8 @@ class Synthesizer:
         self._jobs: dict[int, tuple[_Utterance, Segment]] = {}
         self._dispatch_soon: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._workers = workers
+        self._cost = Cost()
         self.compute_s = 0.0  # spent in engines so far
         self.audio_s = 0.0  # that came of it
 
@@ -122,6 +125,32 @@ class Synthesizer:
         """Workers that had to be replaced."""
         return self._pool.restarts
 
+    @property
+    def in_flight(self) -> int:
+        """Segments being computed."""
+        return len(self._jobs)
+
+    @property
+    def loads(self) -> int:
+        """Times an engine was loaded by a worker and warmed."""
+        return self._pool.loads
+
+    def predicted_wait(self, characters: int, now: float) -> float:
+        """Seconds until a newcomer's first segment of so many characters can be computed without harm to others."""
+        cost = self._cost.of
+        due = [
+            (dry_at, cost(len(segment.text)))
+            for fresh in (self._fresh, self._missed)
+            for dry_at, segment in fresh.due()
+        ]
+        running_s = sum(cost(len(segment.text)) for _, segment in self._jobs.values()) / 2  # on average half done
+        return predicted_wait(due, own_s=cost(characters), running_s=running_s, workers=self._workers, now=now)
+
+    def is_cached(self, segment: Segment, style: Style) -> bool:
+        """Whether a segment is in this process's memory, phrase pool included."""
+        info = self._pool.info
+        return info is not None and self.caches.holds(key_of(info, style, segment))
+
     # --- utterances ---------------------------------------------------------------------------------------------
 
     def open(self, utterance: int, style: Style, listener: Listener) -> None:
@@ -170,6 +199,7 @@ class Synthesizer:
     def on_spoken(self, job: int, pcm: NDArray[np.int16], compute_s: float) -> None:
         record, segment = self._jobs.pop(job)
         self.compute_s += compute_s
+        self._cost.measure(len(segment.text), compute_s)
         self.audio_s += self._seconds(pcm)
         if self._utterances.get(record.id) is record:
             self.caches.put(record.key, pcm)

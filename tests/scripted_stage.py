@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from voxgate.admission.controller import Controller, Limits, Permit, Refusal
+from voxgate.admission.answer import Ask, Permit, Refusal, Waiting
+from voxgate.admission.controller import Controller, Limits
 from voxgate.codecs.packetizer import Format, Packetizer
 from voxgate.gateway.session import Session
 from voxgate.synth.engine import Voice
@@ -49,7 +50,12 @@ class ScriptedStage:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.voices = (HEART,)
-        self.controller = Controller(limits or Limits())
+        self.controller = Controller(limits or Limits(), forecast=lambda _ask, _now: self.forecast_s)
+        self.forecast_s = 0.0  # until an engine could begin
+        self.now = 0.0
+        self.first_waits: list[float] = []
+        self.dry: list[float] = []
+        self.hurried = False  # no time for the quality tier
         self.segments: deque[tuple[int, Segment]] = deque()
         self.open_utterances: dict[int, Style] = {}
         self.held: set[int] = set()
@@ -57,11 +63,38 @@ class ScriptedStage:
         self.tracks: dict[int, ScriptedTrack] = {}
         self._ids = itertools.count(1)
 
+    def realtime_only(self, voice: Voice) -> bool:
+        return self.hurried
+
     def new_id(self) -> int:
         return next(self._ids)
 
-    def admit(self, *, newcomer: bool) -> Permit | Refusal:
-        return self.controller.admit(backlog=len(self.segments), newcomer=newcomer)
+    def pronounce(self, segment: Segment, voice: Voice) -> Segment:
+        return segment
+
+    def open_context(self) -> Refusal | None:
+        return self.controller.open_context("", self.now)
+
+    def close_context(self) -> None:
+        self.controller.close_context("", self.now)
+
+    def take_characters(self, count: int) -> Refusal | None:
+        return self.controller.take_characters("", count, self.now)
+
+    def admit(
+        self, ticket: int, segment: Segment, voice: Voice, style: Style, *, newcomer: bool, max_wait_s: float
+    ) -> Permit | Refusal | Waiting:
+        ask = Ask(ticket, voice.engine, newcomer=newcomer, characters=len(segment.text), max_wait_s=max_wait_s)
+        return self.controller.admit(ask, self.now, backlog=len(self.segments))
+
+    def withdraw(self, ticket: int) -> None:
+        self.controller.withdraw(ticket)
+
+    def heard_first(self, permit: Permit, wait_s: float) -> None:
+        self.first_waits.append(wait_s)
+
+    def ran_dry(self, permit: Permit, seconds: float) -> None:
+        self.dry.append(seconds)
 
     def track(self, key: int, form: Format, source_rate: int) -> ScriptedTrack:
         self.tracks[key] = ScriptedTrack(key, Packetizer(form, source_rate))
@@ -92,6 +125,12 @@ class ScriptedStage:
         self.segments = deque(pair for pair in self.segments if pair[0] != utterance)
 
     # --- the test's side -------------------------------------------------------------------------------------------
+
+    def answer_waiting(self, session: Session, now: float) -> None:
+        """Lets admission answer those whose wait is over."""
+        self.now = now
+        while answered := self.controller.next(now):
+            session.admitted(*answered, now)
 
     def speak_one(self, session: Session, now: float) -> bool:
         """Speaks the oldest segment that is not held; False if there is none."""

@@ -76,6 +76,8 @@ export class Wire {
       const retryAfter = Number(reply.headers.get("Retry-After")) || undefined;
       if (reply.status === 401 || reply.status === 403) return { reason: "unauthorized" };
       if (reply.status === 429 || reply.status === 503) return { reason: "busy", retryAfter };
+      const { full, retry_after } = await ready.json();
+      if (full) return { reason: "busy", retryAfter: retry_after };
       return { reason: "refused" };
     } catch {
       return { reason: "unreachable" };

@@ -24,7 +24,9 @@ from .bench import Figure, RawVoice, missed, server, table
 RAMP_S = 8.0
 STEP_S = 15.0  # at each level while the plateau is looked for …
 FIRST_LEVEL, STEP = 0.4, 0.08  # … from this share of the limit, in steps of this share
-FEW = 10  # streams, to compare the time to first audio with
+FEW, FEW_S = 10, 90.0  # streams, to compare the time to first audio with; so long, because they begin so seldom
+# Of admission only the forecast is left: the limit is what is looked for.
+UNLIMITED = "--max-utterances", "100000", "--min-utterances", "100000"
 RAW_UTTERANCES = 25
 
 GAPLESS = 0.995
@@ -90,10 +92,9 @@ async def _measure(args: argparse.Namespace) -> tuple[list[Figure], list[dict[st
     raw = [_raw_cost(seed=1)]
     limit = cores() / sum(raw[0])
     tried: list[Level] = []
-    # The limit is off: what is looked for is what it should be.
-    arguments = ("--gateways", args.gateways, "--workers", args.workers, "--max-utterances", "100000")
+    arguments = ("--gateways", args.gateways, "--workers", args.workers, *UNLIMITED)
     async with server(*arguments) as (url, process_id):
-        few = await _level(url, process_id, FEW, STEP_S, tried)
+        few = await _level(url, process_id, FEW, FEW_S, tried)
         plateau = await _plateau(url, process_id, limit, args.duration, tried)
     raw.append(_raw_cost(seed=2))
     engine_s, encoder_s = (statistics.mean(costs) for costs in zip(*raw, strict=True))
@@ -156,12 +157,14 @@ async def _level(url: str, process_id: int, streams: int, duration: float, tried
     return found
 
 
-async def level(url: str, process_id: int, streams: int, duration: float, seed: int, codec: str = "opus") -> Level:
+async def level(
+    url: str, process_id: int, streams: int, duration: float, seed: int, codec: str = "opus", max_wait_ms: int = 200
+) -> Level:
     """What so many closed listeners of a server hear. Raises `OSError` when the load tool fails."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "voxgate", "loadtest", "--url", url, "--server-pid", f"{process_id}", "--json", "-"),
         *("--streams", f"{streams}", "--ramp", f"{RAMP_S}", "--duration", f"{duration}", "--seed", f"{seed}"),
-        *("--codec", codec),
+        *("--codec", codec, "--max-wait", f"{max_wait_ms}"),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )

@@ -18,6 +18,7 @@ from typing import Any
 
 from ...client import HandshakeRefused, VoiceError, connect
 from ...client.connection import stream_url
+from ...loadtest.caches import CacheUse, cache_use
 from ...loadtest.conversation import Target
 from ...loadtest.corpus import SENTENCES_OF
 from ...loadtest.page import page
@@ -54,6 +55,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     what.add_argument("--slow-readers", type=_share, default=0.0, metavar="SHARE", help="who read at half the pace (0)")
     what.add_argument("--barge-ins", type=_share, default=0.0, metavar="SHARE", help="who interrupt (0)")
     what.add_argument("--codec", default="opus", help="(%(default)s)")
+    what.add_argument("--max-wait", type=_seconds, metavar="MS", help="before the first audio (the server's choice)")
     what.add_argument("--lead", type=_seconds, metavar="MS", help="audio the server may be ahead (the server's choice)")
     what.add_argument("--voice", help="(the server's choice)")
     how = parser.add_argument_group("how")
@@ -97,12 +99,13 @@ def main(arguments: argparse.Namespace) -> int:
         arguments.lead,
         arguments.voice,
         arguments.contexts_per_connection,
+        arguments.max_wait,
     )
     _allow_sockets()
     gc.freeze()
     try:
-        statistics, server = uvloop.run(_loadtest(load, target, arguments))
-        _write(figures(statistics, target, server), statistics, arguments)
+        statistics, server, cache = uvloop.run(_loadtest(load, target, arguments))
+        _write(figures(statistics, target, server, cache), statistics, arguments)
     except KeyboardInterrupt:  # before the run began: later it ends the run
         return 130
     except (VoiceError, OSError) as failed:
@@ -122,12 +125,15 @@ def _write(told: dict[str, Any], statistics: Statistics, arguments: argparse.Nam
         Path(arguments.html).write_text(page(told, text(told), statistics.ttfa))
 
 
-async def _loadtest(load: Load, target: Target, arguments: argparse.Namespace) -> tuple[Statistics, ServerUse | None]:
+async def _loadtest(
+    load: Load, target: Target, arguments: argparse.Namespace
+) -> tuple[Statistics, ServerUse | None, CacheUse | None]:
     await _knock(target)
     stop = Stop()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.request, INTERRUPTED)
     line = _ProgressLine(load)
+    before = await cache_use(target.url, target.key)
     statistics, server = await run(
         load,
         target,
@@ -137,7 +143,8 @@ async def _loadtest(load: Load, target: Target, arguments: argparse.Namespace) -
         stop=stop,
     )
     line.end()
-    return statistics, server
+    after = await cache_use(target.url, target.key)
+    return statistics, server, after.since(before) if before and after else None
 
 
 async def _knock(target: Target) -> None:

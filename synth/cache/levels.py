@@ -58,6 +58,10 @@ class Levels:
     def memory_bytes(self) -> int:
         return self._memory.bytes if self._memory is not None else 0
 
+    def holds(self, key: bytes) -> bool:
+        """Whether `get` would find it; counts as no look-up."""
+        return self._phrases.get(key) is not None or (self._memory is not None and key in self._memory)
+
     def get(self, key: bytes) -> Pcm | None:
         """What this process has."""
         if self._phrases:

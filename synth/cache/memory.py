@@ -24,6 +24,9 @@ class Memory:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._entries
+
     def get(self, key: bytes) -> NDArray[np.int16] | None:
         """What was put, read-only; it is now the last to go."""
         pcm = self._entries.get(key)

@@ -11,16 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine import Voice
-from ..segment import Segment, Style
+from ..segment import Segment, Style, Urls
 from ..synthesizer import Synthesizer
+from ..text.lexicon import Lexicon
 from .key import key_of
 from .phrases import Phrase, PhrasesError, segments
 
 TOGETHER = 16  # segments handed over at once: enough for every worker, little enough for a queue nobody else is in
+PLAIN = Lexicon()  # pronounces nothing in any special way
 ATTEMPTS = 3  # a worker that dies takes one with it
 
 
-async def rehearse(synthesizer: Synthesizer, phrases: Iterable[Phrase]) -> None:
+async def rehearse(
+    synthesizer: Synthesizer, phrases: Iterable[Phrase], lexicon: Lexicon = PLAIN, urls: Urls = "short"
+) -> None:
     """Until every phrase is pinned. Raises `PhrasesError` for one that the voices cannot speak.
 
     Utterances get negative ids: those of listeners are positive.
@@ -31,8 +35,11 @@ async def rehearse(synthesizer: Synthesizer, phrases: Iterable[Phrase]) -> None:
     takes: dict[bytes, tuple[Style, Segment]] = {}
     for phrase in phrases:
         voice = _voice(phrase, synthesizer.voices)
-        style = Style(voice.id, phrase.speed, phrase.seed)
-        cut = segments(phrase.text, voice.scripts, phrase.speed)
+        style = Style(voice.id, phrase.speed, phrase.seed, urls)
+        cut = [
+            lexicon.apply(segment, voice.id, voice.language)
+            for segment in segments(phrase.text, voice.scripts, phrase.speed)
+        ]
         if not cut:
             raise PhrasesError(f"the voice {voice.id!r} cannot speak the phrase {phrase.text!r}")
         takes |= {key_of(info, style, segment): (style, segment) for segment in cut}

@@ -300,6 +300,7 @@ async def test_text_that_cannot_be_spoken_is_answered_in_words(url: str, page: P
 
 async def test_a_full_server_is_said_and_counted_down(page: Page):
     with running_server("--max-utterances", "1") as url:
+        await open_page(page, url)
         async with connect(url) as other:
             context = await other.start(lead_ms=0)
             await context.send(TEXT * 20)
@@ -307,7 +308,6 @@ async def test_a_full_server_is_said_and_counted_down(page: Page):
             async for event in context:
                 if isinstance(event, Audio):
                     break
-            await open_page(page, url)
             await write(page, TEXT)
             await speak(page)
 
@@ -317,6 +317,21 @@ async def test_a_full_server_is_said_and_counted_down(page: Page):
         await expect(page.get_by_role("button", name="Speak")).to_be_enabled(timeout=OVER_MS)
         await speak(page)
         await spoken(page)
+
+
+async def test_a_server_that_is_full_from_the_start_is_not_taken_for_one_that_wants_a_key(page: Page):
+    with running_server("--max-utterances", "1") as url:
+        async with connect(url) as other:
+            context = await other.start(lead_ms=0)
+            await context.send(TEXT * 20)
+            await context.end()
+            async for event in context:
+                if isinstance(event, Audio):
+                    break
+            await page.goto(url)
+            await expect(page.get_by_text("The server takes no more connections right now.")).to_be_visible()
+            await context.cancel()
+        await expect(page.get_by_text("Connected")).to_be_visible(timeout=OVER_MS)
 
 
 async def test_a_server_that_wants_a_key_is_given_one(page: Page):

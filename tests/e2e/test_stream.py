@@ -97,7 +97,7 @@ async def test_a_hundred_contexts_on_one_connection_speak_each_its_own_text(serv
     texts = {f"c{number}": f"This is context number {number}." for number in range(100)}
     async with talking(server) as talk:
         for name, text in texts.items():
-            await talk.say("start", name, codec="pcm_s16le", lead_ms=30_000)
+            await talk.say("start", name, codec="pcm_s16le", lead_ms=30_000, max_wait_ms=60_000)
             await talk.say("text", name, text=text)
             await talk.say("end", name)
         done = 0

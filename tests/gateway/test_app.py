@@ -24,7 +24,9 @@ def get(url: str) -> tuple[int, dict[str, str], bytes]:
 
 def test_health_tells_living_from_ready(server: str):
     assert get(f"{server}/health/live")[::2] == (200, b'{"status":"live"}')
-    assert get(f"{server}/health/ready")[::2] == (200, b'{"status":"ready"}')
+    status, _, body = get(f"{server}/health/ready")
+    told = json.loads(body)
+    assert (status, told["status"], told["full"], set(told["engines"]) <= {"hibari"}) == (200, "ready", False, True)
 
 
 def test_not_ready_until_the_voices_are_warm():

@@ -11,8 +11,10 @@ import pytest
 from scripted_stage import HEART, spoken
 from voxgate.admission.controller import Controller
 from voxgate.admission.controller import Limits as HouseLimits
-from voxgate.gateway.connection import Connection, House
+from voxgate.gateway.accounts import EVERYBODY
+from voxgate.gateway.connection import Connection
 from voxgate.gateway.encoding import Encoders
+from voxgate.gateway.house import House
 from voxgate.gateway.session import Defaults, Limits
 from voxgate.synth.segment import Segment, Style
 
@@ -86,6 +88,9 @@ class ScriptedSynthesizer:
         if listener := self.listeners.get(utterance):
             listener.on_audio(utterance, segment, spoken(segment))
 
+    def is_cached(self, segment: Segment, style: Style) -> bool:
+        return False
+
     def cover(self, utterance: int, until: float) -> None:
         assert utterance in self.listeners
 
@@ -109,6 +114,7 @@ class Scene:
         self.house = House(self.synthesizer, encoders, self.controller)  # pyright: ignore[reportArgumentType]
         self.connection = Connection(
             self.house,
+            EVERYBODY,
             limits or Limits(),
             Defaults(codec="pcm_s16le"),
             self.socket.inbox.get,
@@ -157,7 +163,6 @@ async def test_hanging_up_leaves_nothing_running(encoders: Encoders):
     await scene.over()
 
     assert not scene.synthesizer.listeners
-    assert not scene.house.connections
     assert scene.controller.utterances == 0
 
 

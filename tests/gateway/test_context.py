@@ -5,7 +5,7 @@ import json
 import pytest
 
 from scripted_stage import HEART, ScriptedStage, spoken
-from voxgate.admission.controller import Outcome
+from voxgate.admission.answer import Outcome
 from voxgate.codecs.packetizer import choose_format
 from voxgate.gateway.context import HIGH_MARK_S, IDLE_FLUSH_S, NEVER, Context, Settings
 from voxgate.synth.segment import Style

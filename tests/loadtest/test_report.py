@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from voxgate.loadtest.caches import CacheUse
 from voxgate.loadtest.conversation import Target
 from voxgate.loadtest.listening import Outcome, Result
 from voxgate.loadtest.plan import Load
@@ -47,7 +48,7 @@ def test_every_figure_is_in_the_text():
     statistics.heard(5.0, 20.0)
     statistics.connected(0.002)
     statistics.connect_refused("handshake 503", 0.001)
-    told = figures(statistics, TARGET, ServerUse(3, 0.5, 5.0, 100 << 20))
+    told = figures(statistics, TARGET, ServerUse(3, 0.5, 5.0, 100 << 20), CacheUse(1, 7))
 
     assert text(told).splitlines() == [
         "ws://voice.example: 2 streams for 10 s after a ramp of 2 s, opus, seed 5",
@@ -65,6 +66,7 @@ def test_every_figure_is_in_the_text():
         "errors: internal          1, told after 10.0 ms (p50), 10.0 ms (p99)",
         "audio                     2.0 seconds per second",
         "server                    0.10 cores, 0.0500 CPU s per audio second, 100 MiB in 3 processes",
+        "found in its caches       12.5% of 8 segments",
         "load generator            0.0% of a core per process",
         "  event loop lag          -",
         "  sent late by            -",

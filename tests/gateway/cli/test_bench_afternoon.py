@@ -22,5 +22,6 @@ def test_both_servers_are_told_in_the_same_figures():
         "x, 128 listeners: gapless",
         "x, 128 listeners: first audio p50",
         "x, 128 listeners: first audio p95",
+        "x, 128 listeners: refused or failed",
         "x, 128 listeners: CPU per second of audio",
     ]

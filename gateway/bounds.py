@@ -1,0 +1,59 @@
+"""The settings of admission, as its parts want them."""
+
+from ..admission.breaker import BreakerSettings
+from ..admission.controller import Controller, Forecast, Limits
+from ..admission.limit import LimitSettings
+from ..admission.queue import QueueSettings
+from ..admission.quotas import Quota
+from .config import Config, ConfigError
+
+UTTERANCES_PER_CORE = 100  # the plateau measured by `voxgate bench capacity`, to begin with
+MOST_PER_CORE = 400  # what the adaptive limit may find a faster machine to carry
+
+
+def controller(config: Config, cores: int, forecast: Forecast) -> Controller:
+    """Raises `ConfigError` for settings that contradict each other."""
+    ceiling = config.max_utterances or MOST_PER_CORE * cores
+    initial = min(config.max_utterances or ceiling, max(UTTERANCES_PER_CORE * cores, config.min_utterances))
+    try:
+        limits = Limits(
+            connections=config.max_connections,
+            utterances=ceiling,
+            segments=config.max_queued_segments,
+            limit=LimitSettings(
+                initial=initial,
+                floor=min(config.min_utterances, initial),
+                ceiling=ceiling,
+                target_s=config.first_audio_target_s,
+            ),
+            breaker=BreakerSettings(
+                degrade=config.memory_degrade,
+                recover=config.memory_recover,
+                open=config.memory_open,
+                failures=config.engine_failures,
+                target_s=config.first_audio_target_s,
+            ),
+            queue=QueueSettings(waiting=config.max_waiting),
+        )
+    except ValueError as problem:
+        raise ConfigError(str(problem)) from None
+    return Controller(limits, forecast=forecast)
+
+
+def key_quota(config: Config) -> Quota:
+    """What each key may use that has no line of its own in the accounts file."""
+    return _quota(config.key_connections, config.key_contexts, config.key_utterances, config.key_characters_per_minute)
+
+
+def address_quota(config: Config) -> Quota:
+    """What each address without a key may use."""
+    return _quota(
+        config.address_connections,
+        config.address_contexts,
+        config.address_utterances,
+        config.address_characters_per_minute,
+    )
+
+
+def _quota(connections: int, contexts: int, utterances: int, characters_per_minute: int) -> Quota:
+    return Quota(connections or None, contexts or None, utterances or None, characters_per_minute or None)

@@ -1,0 +1,160 @@
+"""What several gateway processes must know of each other: what every account uses, kept by the supervisor.
+
+The supervisor's side (`Ledger`) adds up what the gateways report and tells each what all the others use; a gateway's
+side (`Report`) sends changes as they happen. A change is known everywhere after two messages on local sockets, well
+under a millisecond when nobody is busy; in that time two gateways may each give away what is there once.
+"""
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections import defaultdict
+from pathlib import Path
+
+import msgspec
+
+from ..admission.quotas import Quotas, Usage
+from .house import clock
+
+logger = logging.getLogger("voxgate.ledger")
+
+LINE_BYTES = 1 << 20  # of one message: some ten thousand accounts that changed at once
+RECONNECT_S = 0.2
+
+Usages = dict[str, Usage]
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Usages).decode
+
+
+class Sums:
+    """The usage of every account by gateway. Pure."""
+
+    def __init__(self) -> None:
+        self._usage: dict[str, dict[int, Usage]] = defaultdict(dict)  # account -> gateway -> what it uses there
+        self._gone: dict[str, int] = defaultdict(int)  # characters that gateways sent which are no more
+
+    def report(self, gateway: int, usages: Usages) -> None:
+        """What these accounts use on one gateway now."""
+        for account, usage in usages.items():
+            self._usage[account][gateway] = usage
+
+    def leave(self, gateway: int) -> tuple[str, ...]:
+        """The gateway has ended, and with it all that was used there, but for what was sent; the accounts it had."""
+        accounts = tuple(account for account, by_gateway in self._usage.items() if gateway in by_gateway)
+        for account in accounts:
+            self._gone[account] += self._usage[account].pop(gateway).characters
+        return accounts
+
+    def others(self, gateway: int, account: str) -> Usage:
+        """What an account uses on all gateways but this one."""
+        others = [usage for other, usage in self._usage[account].items() if other != gateway]
+        return Usage(
+            connections=sum(usage.connections for usage in others),
+            contexts=sum(usage.contexts for usage in others),
+            utterances=sum(usage.utterances for usage in others),
+            characters=sum(usage.characters for usage in others) + self._gone[account],
+        )
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """Every account that was ever reported."""
+        return tuple(self._usage)
+
+
+class Ledger:
+    """The supervisor's side: a thread with an event loop of its own, serving a Unix socket at `path`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._sums = Sums()
+        self._writers: dict[int, asyncio.StreamWriter] = {}
+        self._gateways = 0
+        self._listening = threading.Event()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="ledger", daemon=True)
+
+    def start(self) -> None:
+        """Returns when gateways can connect."""
+        self._thread.start()
+        self._listening.wait()
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        server = self._loop.run_until_complete(asyncio.start_unix_server(self._serve, self.path, limit=LINE_BYTES))
+        self._listening.set()
+        self._loop.run_forever()
+        server.close()
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._gateways += 1
+        gateway = self._gateways
+        self._writers[gateway] = writer
+        self._tell(gateway, self._sums.accounts)
+        try:
+            while line := await reader.readline():
+                usages = _decode(line)
+                self._sums.report(gateway, usages)
+                self._tell_others(gateway, tuple(usages))
+        except (OSError, ValueError) as problem:
+            logger.error("a gateway's report cannot be read: %s", problem)
+        finally:
+            del self._writers[gateway]
+            self._tell_others(gateway, self._sums.leave(gateway))
+            writer.close()
+
+    def _tell_others(self, gateway: int, accounts: tuple[str, ...]) -> None:
+        for other in self._writers:
+            if other != gateway:
+                self._tell(other, accounts)
+
+    def _tell(self, gateway: int, accounts: tuple[str, ...]) -> None:
+        if accounts:
+            usages = {account: self._sums.others(gateway, account) for account in accounts}
+            self._writers[gateway].write(_encode(usages) + b"\n")
+
+
+class Report:
+    """A gateway's side: tells the ledger what changed here, and the quotas what changed elsewhere."""
+
+    def __init__(self, path: Path, quotas: Quotas) -> None:
+        self._path = path
+        self._quotas = quotas
+
+    async def run(self) -> None:
+        """Until cancelled. A ledger that is not there is looked for again: until then this gateway counts alone."""
+        while True:
+            with contextlib.suppress(OSError, ValueError):
+                reader, writer = await asyncio.open_unix_connection(self._path, limit=LINE_BYTES)
+                try:
+                    await self._exchange(reader, writer)
+                finally:
+                    writer.close()
+            await asyncio.sleep(RECONNECT_S)
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        telling = asyncio.create_task(self._tell(writer))
+        try:
+            while line := await reader.readline():
+                for account, usage in _decode(line).items():
+                    self._quotas.others(account, usage, clock())
+        finally:
+            telling.cancel()
+
+    async def _tell(self, writer: asyncio.StreamWriter) -> None:
+        changed = asyncio.Event()
+        self._quotas.on_change = changed.set
+        self._quotas.tell_all_again()
+        while True:
+            await changed.wait()
+            changed.clear()
+            writer.write(_encode(self._quotas.take_changes()) + b"\n")
+            await writer.drain()

@@ -1,0 +1,100 @@
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from running import eventually
+from voxgate.admission.quotas import Quota, Quotas, Usage
+from voxgate.gateway.house import clock
+from voxgate.gateway.ledger import Ledger, Report, Sums
+
+USAGES = st.builds(Usage, *[st.integers(0, 9)] * 4)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from("ab"), USAGES), max_size=20))
+def test_each_gateway_is_told_what_all_the_others_use(reports: list[tuple[int, str, Usage]]):
+    sums, last = Sums(), {}
+    for gateway, account, usage in reports:
+        sums.report(gateway, {account: usage})
+        last[gateway, account] = usage
+    for gateway in range(3):
+        for account in "ab":
+            expected = sum(usage.contexts for (g, a), usage in last.items() if g != gateway and a == account)
+            assert sums.others(gateway, account).contexts == expected
+
+
+def test_a_gateway_that_is_gone_uses_nothing_but_has_sent_what_it_sent():
+    sums = Sums()
+    sums.report(1, {"bot": Usage(2, 3, 4, 500)})
+    assert sums.leave(1) == ("bot",)
+    assert sums.others(2, "bot") == Usage(characters=500)
+
+
+def gateway() -> Quotas:
+    quotas = Quotas()
+    quotas.declare("bot", Quota(connections=2, characters_per_minute=600), clock())
+    return quotas
+
+
+@asynccontextmanager
+async def reporting(path: Path, *gateways: Quotas) -> AsyncIterator[list["asyncio.Task[None]"]]:
+    tasks = [asyncio.create_task(Report(path, quotas).run()) for quotas in gateways]
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ledger"
+
+
+async def test_n_gateways_are_one_limit(path: Path):
+    ledger, one, other = Ledger(path), gateway(), gateway()
+    ledger.start()
+    try:
+        one.connect("bot", clock())
+        async with reporting(path, one, other):
+            await eventually("one knows of the other", lambda: other.usage("bot").connections == 1)
+            assert other.connect("bot", clock()) is None
+            await eventually("and the other way round", lambda: one.usage("bot").connections == 2)
+            assert one.connect("bot", clock()) is not None
+            one.characters("bot", 600, clock())
+            await eventually("characters", lambda: other.usage("bot").characters == 600)
+            assert other.characters("bot", 100, clock()) is not None
+    finally:
+        ledger.close()
+
+
+async def test_what_a_gateway_used_is_free_again_when_it_dies(path: Path):
+    ledger, one, other = Ledger(path), gateway(), gateway()
+    ledger.start()
+    try:
+        async with reporting(path, one, other) as (first, _):
+            one.connect("bot", clock())
+            await eventually("it is known", lambda: other.usage("bot").connections == 1)
+            first.cancel()
+            with suppress(asyncio.CancelledError):
+                await first
+            await eventually("it is free", lambda: other.usage("bot").connections == 0)
+    finally:
+        ledger.close()
+
+
+async def test_a_gateway_counts_alone_until_there_is_a_ledger_and_then_tells_all(path: Path):
+    one, other = gateway(), gateway()
+    async with reporting(path, one, other):
+        one.connect("bot", clock())
+        ledger = Ledger(path)
+        ledger.start()
+        try:
+            await eventually("it is told", lambda: other.usage("bot").connections == 1)
+        finally:
+            ledger.close()
