@@ -23,7 +23,7 @@ Forecast = Callable[[Ask, float], float]  # seconds until the engine could begin
 
 START_WITHIN_S = 0.02  # a wait this short is had in the engine's own queue
 LOOK_AGAIN_S = 0.01  # how often a forecast is asked again for those that wait
-SAFETY = 2.0  # waits are predicted in the mean; one that is refused after waiting is worse served than one refused now
+SAFETY = 1.5  # waits are predicted in the mean; one that is refused after waiting is worse served than one refused now
 RESERVE = 0.1  # the share of a limit that only accounts under their fair share may use
 SHORTEST_RETRY_S = 0.5
 USUAL_WAIT_S = 0.2  # of those who have not said yet how long they would wait

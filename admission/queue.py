@@ -17,7 +17,7 @@ class QueueSettings:
 
     waiting: int = 256  # newcomers
     interval_s: float = 0.1  # a queue that stood so long is a standing queue
-    calm_s: float = 1.0  # without a refusal, until newcomers may wait again as long as they like
+    calm_s: float = 0.5  # without a refusal, until newcomers may wait again as long as they like
     standing_share: float = 0.1  # of its wait that a newcomer is allowed before that
 
     def __post_init__(self) -> None:

@@ -41,5 +41,11 @@ def predicted_wait(
             wait = (work - own_s) / workers
         else:
             work += cost_s
-            wait = max(wait, work / workers - (dry_at - MARGIN_S - now))
+            wait = max(wait, work / workers - _allowed(dry_at - now))
     return wait
+
+
+def _allowed(left_s: float) -> float:
+    """How late a segment may be that is needed in `left_s`. Half of it where that is little: who has just begun, or is
+    dry already, must not shut the door to everybody, and is the first to be served anyway."""
+    return max(left_s - MARGIN_S, left_s / 2, 0.0)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -55,6 +56,13 @@ def _wait_ready(url: str, process: subprocess.Popen[str]) -> None:
             raise RuntimeError(f"the server ended with {process.returncode} while it was warming its voices")
         time.sleep(0.05)  # there is nothing to wait on but the answer itself
     raise TimeoutError(f"{url} was not ready within {READY_SECONDS:g} s")
+
+
+def free_port() -> int:
+    """A port that nobody listened on just now, for programs that cannot take one by themselves."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
 
 
 def children_of(pid: int) -> list[int]:

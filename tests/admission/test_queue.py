@@ -25,9 +25,9 @@ def test_a_full_room_refuses_whatever_is_predicted():
 def test_while_newcomers_are_refused_the_newest_may_hardly_wait():
     it = room()
     assert it.verdict(0.5, 0.2, 0.0) == "wait"
-    assert it.verdict(0.1, 0.2, 0.5) == "wait"  # would have been let in a second ago
-    assert it.verdict(0.01, 0.2, 0.5) is None
-    assert it.verdict(0.1, 0.2, 1.5) is None  # calm again
+    assert it.verdict(0.1, 0.2, 0.4) == "wait"  # would have been let in a second ago
+    assert it.verdict(0.01, 0.2, 0.4) is None
+    assert it.verdict(0.1, 0.2, 0.9) is None  # calm again
 
 
 def test_a_queue_that_stands_lets_newcomers_wait_only_shortly():

@@ -28,8 +28,13 @@ def test_listeners_with_enough_in_hand_are_no_hindrance():
 
 
 def test_nobody_may_run_dry_for_a_newcomer():
-    # Ten who run dry in half a second need 0.5 s of two workers each: 2.5 s of work, of which 0.2 s are left.
-    assert wait([(100.5, 0.5)] * 10, own_s=0.0) == pytest.approx(2.5 - (0.5 - MARGIN_S))
+    # Ten who run dry in a second need 0.5 s of two workers each: 2.5 s of work, for which 0.7 s are left.
+    assert wait([(101.0, 0.5)] * 10, own_s=0.0) == pytest.approx(2.5 - (1.0 - MARGIN_S))
+
+
+def test_one_who_is_dry_already_is_served_next_and_shuts_out_nobody():
+    assert wait([(99.0, 0.03)], own_s=0.01) == pytest.approx(0.02)
+    assert wait([(100.1, 0.03)], own_s=0.01) == 0.0
 
 
 def test_the_cost_follows_what_is_measured():
