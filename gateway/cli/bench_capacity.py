@@ -24,7 +24,7 @@ from .bench import Figure, RawVoice, missed, server, table
 RAMP_S = 8.0
 STEP_S = 15.0  # at each level while the plateau is looked for …
 FIRST_LEVEL, STEP = 0.4, 0.08  # … from this share of the limit, in steps of this share
-FEW, FEW_S = 10, 90.0  # streams, to compare the time to first audio with; so long, because they begin so seldom
+FEW, FEW_S = 10, 60.0  # streams, to compare the time to first audio with; so long, because they begin so seldom
 # Of admission only the forecast is left: the limit is what is looked for.
 UNLIMITED = "--max-utterances", "100000", "--min-utterances", "100000"
 RAW_UTTERANCES = 25
