@@ -68,13 +68,14 @@ class BreakerSettings:
             "probe_deadline_s",
             "failures_within_s",
             "target_s",
+            "window_s",
         ]:
             if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"{name} must be over 0, not {getattr(self, name):g}")
+                raise ValueError(f"{name} must be over 0 and finite, not {getattr(self, name):g}")
         if self.failures < 1:
             raise ValueError(f"failures must be at least 1, not {self.failures}")
-        if self.probe_after_most_s < self.probe_after_s:
-            raise ValueError(f"probe_after_most_s must be at least probe_after_s, {self.probe_after_s:g}")
+        if not self.probe_after_s <= self.probe_after_most_s < math.inf:
+            raise ValueError(f"probe_after_most_s must be at least probe_after_s, {self.probe_after_s:g}, and finite")
         if not 0 < self.time_recover < 1:
             raise ValueError(f"time_recover must be between 0 and 1, not {self.time_recover:g}")
 
@@ -202,18 +203,26 @@ class Breaker:
     def retry_after(self, now: float) -> float:
         """Seconds after which asking again makes sense."""
         if self.state is State.OPEN:
-            return max(0.1, self.since + self._open_for - now)
+            # Memory that is still full keeps it open beyond its dwell: the end of the dwell is then no hint.
+            shortest = self.settings.probe_after_s if self._memory_full else 0.1
+            return max(shortest, self.since + self._open_for - now)
         return self.settings.probe_after_s if self.state is State.HALF_OPEN else 0.1
 
-    def probe_ended(self, succeeded: bool | None, now: float) -> None:
-        """How the probe went; None: its client hung up before anything was known, so another one may try."""
-        if self.state is not State.HALF_OPEN:
+    def probe_ended(self, succeeded: bool | None, now: float, *, begun_at: float | None = None) -> None:
+        """How the probe went; None: its client hung up before anything was known, so another one may try.
+
+        `begun_at`, when it was asked for, tells it from the one that runs now: one that was overdue may end later.
+        """
+        if self.state is not State.HALF_OPEN or (begun_at is not None and begun_at != self._probe_since):
             return
         self._probe_since = None
         if succeeded:
             self._open_for = self.settings.probe_after_s
             self._failed_at.clear()
-            self._become(State.NORMAL, self.causes - {Cause.FAILURES, self._open_cause}, now)
+            causes = self.causes - {Cause.FAILURES, self._open_cause}
+            if self._pressure is not None and self._pressure >= self.settings.recover:
+                causes |= self.causes & {Cause.MEMORY}  # not full any more is not yet recovered
+            self._become(State.DEGRADED if causes else State.NORMAL, causes, now)
             self.advance(now)
         elif succeeded is False:
             self._open_for = min(2 * self._open_for, self.settings.probe_after_most_s)
@@ -221,12 +230,11 @@ class Breaker:
 
     def advance(self, now: float) -> None:
         """Lets time pass."""
-        memory_full = self._pressure is not None and self._pressure > self.settings.open
-        tripped = self._trip.held(memory_full, now)
+        tripped = self._trip.held(self._memory_full, now)
         causes = self._degrading(now)
         match self.state:
             case State.OPEN:
-                if now - self.since >= self._open_for and not memory_full:
+                if now - self.since >= self._open_for and not self._memory_full:
                     self._become(State.HALF_OPEN, self.causes, now)
             case State.HALF_OPEN:
                 if tripped:
@@ -240,6 +248,10 @@ class Breaker:
                     self._become(State.DEGRADED if causes else State.NORMAL, causes, now)
 
     # --- its parts -------------------------------------------------------------------------------------------------
+
+    @property
+    def _memory_full(self) -> bool:
+        return self._pressure is not None and self._pressure > self.settings.open
 
     def _degrading(self, now: float) -> frozenset[Cause]:
         settings, pressure = self.settings, self._pressure

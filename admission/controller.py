@@ -76,7 +76,7 @@ class Controller:
         if self.connections >= self.limits.connections:
             return self._refuse(Reason.CONNECTIONS, "the server has as many connections as it may", 2.0)
         if self.is_full(now):
-            return self._refuse(Reason.UTTERANCES, "every voice is in use", self.retry_after(now))
+            return self._refuse_connection(now)
         if (refusal := self._refuse_by_quota(self.quotas.connect(account, now))) is not None:
             return refusal
         self.connections += 1
@@ -112,12 +112,14 @@ class Controller:
             return self._refuse(Reason.DRAINING, "the server is shutting down", 5.0)
         if backlog >= self.limits.segments:
             return self._refuse(Reason.SEGMENTS, "too many segments wait for an engine", 1.0)
-        if (refusal := self._refuse_by_quota(self.quotas.may_speak(ask.account, now))) is not None:
+        before = self._waiting_of(ask.account) if ask.newcomer else 0
+        if (refusal := self._refuse_by_quota(self.quotas.may_speak(ask.account, now, waiting=before))) is not None:
             return refusal
         if not ask.newcomer:
             return self._continue(line, ask, now)
         wait = self._predicted_wait(line, ask, now)
-        line.breaker.predicted(wait, now)
+        if not ask.cached:  # says nothing of the engine
+            line.breaker.predicted(wait, now)
         if wait > START_WITHIN_S:
             if line.breaker.would_refuse(now):
                 return self._refuse_by_breaker(line, now)
@@ -131,25 +133,31 @@ class Controller:
 
     def _continue(self, line: Line, ask: Ask, now: float) -> Permit | Refusal:
         """A listener in mid-conversation is served before one who has heard nothing, and may use a tenth beyond."""
-        if self.utterances > self.limits.utterances * (1 + RESERVE):
+        if self.utterances >= self.limits.utterances + max(1, round(self.limits.utterances * RESERVE)):
             return self._refuse(Reason.UTTERANCES, "as many utterances are being spoken as may be", 1.0)
         return self._permit(line, ask, now)
 
     def _predicted_wait(self, line: Line, ask: Ask, now: float) -> float:
         """Seconds until this one could begin, those that wait before it included."""
         ahead = len(line.asks)
-        wait = self._engine_wait(ask, now, ahead=sum(each.characters for each in line.asks.values()))
-        if not self._has_room(line, ask.account, now):
+        has_room = self._has_room(line, ask.account)
+        if ask.cached and has_room:
+            return 0.0
+        wait = self._engine_wait(ask, now, ahead=sum(each.characters for each in line.asks.values() if not each.cached))
+        if not has_room:
             return max(wait, (ahead + 1) * line.seconds_per_release(now))
         return max(wait, START_WITHIN_S) + LOOK_AGAIN_S * ahead if ahead else wait
 
-    def _has_room(self, line: Line, account: str, now: float) -> bool:
+    def _room(self, line: Line) -> int:
+        """How many more may be spoken."""
+        return min(math.floor(line.limit.current) - line.active, self.limits.utterances - self.utterances)
+
+    def _has_room(self, line: Line, account: str) -> bool:
         """Whether one more may be spoken; the last tenth is for accounts that use less than their fair share."""
-        line_limit = line.limit.current
-        room = min(line_limit - line.active, self.limits.utterances - self.utterances)
+        room = self._room(line)
         if room <= 0:
             return False
-        return room > line_limit * RESERVE or not self.quotas.over_fair_share(account, math.floor(line_limit), now)
+        return room > line.limit.current * RESERVE or not line.is_over_fair_share(account)
 
     def _ask_breaker(self, line: Line, ask: Ask, now: float) -> Permit | Refusal:
         match line.breaker.ask(now):
@@ -161,7 +169,7 @@ class Controller:
                 return self._permit(line, ask, now)
 
     def _permit(self, line: Line, ask: Ask, now: float, *, probe: bool = False) -> Permit:
-        line.enter(ask)
+        line.enter(ask, now)
         self.utterances += 1
         self.quotas.begin_utterance(ask.account, now)
         return Permit(self._released, ask, given_at=now, probe=probe)
@@ -179,6 +187,9 @@ class Controller:
         """Newcomers that wait for a permit."""
         return sum(len(line.asks) for line in self.lines.values())
 
+    def _waiting_of(self, account: str) -> int:
+        return sum(ask.account == account for line in self.lines.values() for ask in line.asks.values())
+
     def withdraw(self, ticket: int) -> None:
         """The client does not want it any more."""
         for line in self.lines.values():
@@ -193,6 +204,11 @@ class Controller:
         for line in self.lines.values():
             if not line.asks:
                 continue
+            if self.draining:
+                ticket = next(iter(line.asks))
+                line.room.leave(ticket)
+                del line.asks[ticket]
+                return ticket, self._refuse(Reason.DRAINING, "the server is shutting down", 5.0)
             if (ticket := line.room.expire(now)) is not None:
                 del line.asks[ticket]
                 return ticket, self._refuse_for_wait(line, Reason.WAIT.value, line.seconds_per_release(now))
@@ -201,16 +217,24 @@ class Controller:
         return None
 
     def _next_of(self, line: Line, now: float) -> tuple[int, Permit | Refusal] | None:
-        ticket = line.room.peek(line.by_account)
-        if ticket is None:
-            return None
-        ask = line.asks[ticket]
+        """The first that can be answered: an account that must leave room to others does not hold them up, nor does an
+        engine that is not free yet hold up cached speech."""
         shut = line.breaker.would_refuse(now)
-        if not shut and (not self._has_room(line, ask.account, now) or self._engine_wait(ask, now) > START_WITHIN_S):
-            return None
-        line.room.leave(ticket)
-        del line.asks[ticket]
-        return ticket, self._ask_breaker(line, ask, now)
+        engine_is_free: bool | None = None  # for the first that needs it; who comes after it does not overtake it
+        for ticket in line.room.ranked(line.by_account) if shut or self._room(line) > 0 else ():
+            ask = line.asks[ticket]
+            if not shut and not self._has_room(line, ask.account):
+                continue
+            if not shut and not ask.cached:
+                if engine_is_free is None:
+                    engine_is_free = self._engine_wait(ask, now) <= START_WITHIN_S
+                if not engine_is_free:
+                    continue
+            line.room.leave(ticket)
+            del line.asks[ticket]
+            refusal = self._refuse_by_quota(self.quotas.may_speak(ask.account, now))
+            return ticket, refusal or self._ask_breaker(line, ask, now)
+        return None
 
     def _engine_wait(self, ask: Ask, now: float, ahead: int = 0) -> float:
         """`ahead`: characters of the first segments of those that go before it."""
@@ -230,9 +254,7 @@ class Controller:
         line = self.lines[permit.ask.engine]
         line.breaker.first_audio(wait_s, now)
         line.limit.sample(now - permit.given_at, line.active, now)
-        if permit.probe:
-            permit.probe = False
-            line.breaker.probe_ended(True, now)
+        line.resolve(permit, True, now)
 
     def underrun(self, engine: str, now: float) -> None:
         """A listener ran dry."""
@@ -271,8 +293,14 @@ class Controller:
         return bool(self.lines) and all(self._is_full(line, now) for line in self.lines.values())
 
     def retry_after(self, now: float) -> float:
-        """Seconds until one of those being spoken will have ended, those that wait served."""
-        waits = [line.seconds_per_release(now) * (len(line.asks) + 1) for line in self.lines.values()]
+        """Seconds until some engine takes a newcomer: one of those being spoken has ended and those that wait are
+        served, or its breaker lets one through."""
+        waits = [
+            line.breaker.retry_after(now)
+            if line.breaker.would_refuse(now)
+            else line.seconds_per_release(now) * (len(line.asks) + 1)
+            for line in self.lines.values()
+        ]
         return max(SHORTEST_RETRY_S, min(waits, default=0.0))
 
     # --- refusals --------------------------------------------------------------------------------------------------
@@ -281,15 +309,20 @@ class Controller:
         """Whether a newcomer would be turned away at once."""
         if line.breaker.would_refuse(now):
             return True
-        if line.active < min(line.limit.current, self.limits.utterances):
+        if self._room(line) > 0:
             return False
         wait = (len(line.asks) + 1) * line.seconds_per_release(now)
         return wait > line.room.allowed_wait(USUAL_WAIT_S, now)
 
     def _refuse_for_wait(self, line: Line, reason: str, wait: float) -> Refusal:
-        full = line.active >= min(line.limit.current, self.limits.utterances)
+        full = self._room(line) <= 0
         message = "as many utterances are being spoken as may be" if full else "it would not begin soon enough"
         return self._refuse(Reason.UTTERANCES if full else Reason(reason), message, max(SHORTEST_RETRY_S, wait))
+
+    def _refuse_connection(self, now: float) -> Refusal:
+        if all(line.breaker.would_refuse(now) for line in self.lines.values()):
+            return self._refuse(Reason.BREAKER, "no engine takes anything new just now", self.retry_after(now))
+        return self._refuse(Reason.UTTERANCES, "every voice is in use", self.retry_after(now))
 
     def _refuse_by_breaker(self, line: Line, now: float) -> Refusal:
         return self._refuse(Reason.BREAKER, f"{line.engine} takes nothing new just now", line.breaker.retry_after(now))
@@ -299,4 +332,4 @@ class Controller:
 
     def _refuse(self, reason: Reason, message: str, retry_after: float) -> Refusal:
         self.refusals[reason] += 1
-        return Refusal(reason, message, round(retry_after, 3))
+        return Refusal(reason, message, math.ceil(retry_after * 1000) / 1000)  # never before there is room

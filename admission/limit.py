@@ -4,6 +4,7 @@ Pure; learns from first-audio waits of utterances that were served, and from und
 lasted, nor from cancelled ones, which are simply not told.
 """
 
+import math
 from dataclasses import dataclass
 
 SLOW_SHARE = 0.05  # of the waits of a window that may exceed the target
@@ -29,8 +30,8 @@ class LimitSettings:
                 f"{self.floor:g}, initial {self.initial:g}, ceiling {self.ceiling:g}"
             )
         for name in ("target_s", "growth_per_s", "window_s"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be over 0, not {getattr(self, name):g}")
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{name} must be over 0 and finite, not {getattr(self, name):g}")
         if not 0.1 <= self.backoff < 1:
             raise ValueError(f"backoff must be at least 0.1 and under 1, not {self.backoff:g}")
 

@@ -3,6 +3,7 @@
 Owns the counts of who uses the engine now. Decides nothing: the controller asks these in their order.
 """
 
+import math
 from collections import Counter, deque
 
 from .answer import Ask, Outcome, Permit
@@ -11,7 +12,7 @@ from .downgrade import TIME_STEPS, Downgrades
 from .limit import AdaptiveLimit, LimitSettings
 from .queue import QueueSettings, WaitingRoom
 
-RELEASES = 32  # the rate at which utterances end is taken from so many
+ENDINGS = 32  # how long an utterance takes is taken from so many
 
 
 class Line:
@@ -36,24 +37,38 @@ class Line:
         self.by_account: Counter[str] = Counter()
         self.active = 0
         self.outcomes = dict.fromkeys(Outcome, 0)
-        self._released_at: deque[float] = deque(maxlen=RELEASES)
+        self._spoken_s, self._counted_at = 0.0, now  # seconds of being spoken, of all utterances together
+        self._spoken_at_endings: deque[float] = deque(maxlen=ENDINGS)
 
-    def enter(self, ask: Ask) -> None:
+    def enter(self, ask: Ask, now: float) -> None:
+        self._count(now)
         self.active += 1
         self.by_account[ask.account] += 1
 
     def leave(self, permit: Permit, outcome: Outcome, now: float) -> None:
         """An utterance has ended; a probe that was not heard of before is resolved by how."""
         assert permit.ask is not None
+        self._count(now)
         self.active -= 1
         self.by_account[permit.ask.account] -= 1
         if not self.by_account[permit.ask.account]:
             del self.by_account[permit.ask.account]
         self.outcomes[outcome] += 1
-        self._released_at.append(now)
+        self._spoken_at_endings.append(self._spoken_s)
+        self.resolve(permit, {Outcome.SERVED: True, Outcome.DROPPED: False, Outcome.CANCELLED: None}[outcome], now)
+
+    def resolve(self, permit: Permit, succeeded: bool | None, now: float) -> None:
+        """How it went, if this one was a probe. Speech out of a cache says nothing of the engine: another may try."""
         if permit.probe:
-            succeeded = {Outcome.SERVED: True, Outcome.DROPPED: False, Outcome.CANCELLED: None}[outcome]
-            self.breaker.probe_ended(succeeded, now)
+            assert permit.ask is not None
+            permit.probe = False
+            heard = None if succeeded and permit.ask.cached else succeeded
+            self.breaker.probe_ended(heard, now, begun_at=permit.given_at)
+
+    def is_over_fair_share(self, account: str) -> bool:
+        """Whether the account uses its equal share of the limit, among all that this engine speaks for."""
+        sharing = len(self.by_account) + (account not in self.by_account)
+        return sharing > 1 and self.by_account[account] >= math.floor(self.limit.current) / sharing
 
     @property
     def given_up(self) -> list[str]:
@@ -74,7 +89,14 @@ class Line:
         }
 
     def seconds_per_release(self, now: float) -> float:
-        """How long it takes, as of late, until one of those being spoken ends."""
-        if len(self._released_at) < 2:
+        """How long it takes until one of those being spoken ends: what an utterance took as of late, divided by how
+        many there are. Taken from the time between endings, an idle hour would count as an hour of waiting."""
+        if len(self._spoken_at_endings) < 2:
             return 1.0
-        return max(0.001, (now - self._released_at[0]) / len(self._released_at))
+        self._count(now)
+        seconds_each = (self._spoken_s - self._spoken_at_endings[0]) / len(self._spoken_at_endings)
+        return max(0.001, seconds_each / max(1, self.active))
+
+    def _count(self, now: float) -> None:
+        self._spoken_s += self.active * (now - self._counted_at)
+        self._counted_at = now

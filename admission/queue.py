@@ -10,6 +10,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+DEADLINES_KEPT = 64  # of those that left, before the heap is built anew
+
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
@@ -23,8 +25,10 @@ class QueueSettings:
     def __post_init__(self) -> None:
         if self.waiting < 0:
             raise ValueError(f"waiting must be 0 or more, not {self.waiting}")
-        if self.interval_s <= 0 or self.calm_s <= 0:
-            raise ValueError(f"interval_s and calm_s must be over 0, not {self.interval_s:g} and {self.calm_s:g}")
+        if not 0 < self.interval_s < math.inf or not 0 < self.calm_s < math.inf:
+            raise ValueError(
+                f"interval_s and calm_s must be over 0 and finite, not {self.interval_s:g} and {self.calm_s:g}"
+            )
         if not 0 < self.standing_share <= 1:
             raise ValueError(f"standing_share must be over 0 and at most 1, not {self.standing_share:g}")
 
@@ -44,7 +48,7 @@ class WaitingRoom:
     def __init__(self, settings: QueueSettings) -> None:
         self.settings = settings
         self._waiting: dict[int, _Waiting] = {}  # in the order of joining
-        self._deadlines: list[tuple[float, int]] = []  # (deadline, ticket); those that left are skipped
+        self._deadlines: list[tuple[float, int, int]] = []  # (deadline, order, ticket); those that left are skipped
         self._joined = 0
         self._standing_since: float | None = None  # not empty since
         self._refused_at = -math.inf
@@ -75,23 +79,29 @@ class WaitingRoom:
             self._standing_since = now
         self._joined += 1
         self._waiting[ticket] = _Waiting(ticket, self._joined, account, priority, deadline)
-        heapq.heappush(self._deadlines, (deadline, ticket))
+        heapq.heappush(self._deadlines, (deadline, self._joined, ticket))
 
     def leave(self, ticket: int) -> None:
         """Does not wait any more; ignored if it never did."""
         self._waiting.pop(ticket, None)
         if not self._waiting:
             self._standing_since = None
-            self._deadlines.clear()
+        # Deadlines may be a minute away: who joins and leaves all the time must not leave them behind without bound.
+        if len(self._deadlines) > 2 * len(self._waiting) + DEADLINES_KEPT:
+            self._deadlines = [(each.deadline, each.order, each.ticket) for each in self._waiting.values()]
+            heapq.heapify(self._deadlines)
 
     def peek(self, active_by_account: Mapping[str, int]) -> int | None:
-        """Who is next: the highest priority, of these the account with the fewest being spoken, of these the oldest."""
-        first = min(
+        """Who is next, the first of `ranked`."""
+        return next(iter(self.ranked(active_by_account)), None)
+
+    def ranked(self, active_by_account: Mapping[str, int]) -> list[int]:
+        """All, in the order they go: by priority, then the account with the fewest being spoken, then the oldest."""
+        ranked = sorted(
             self._waiting.values(),
             key=lambda each: (-each.priority, active_by_account.get(each.account, 0), each.order),
-            default=None,
         )
-        return None if first is None else first.ticket
+        return [each.ticket for each in ranked]
 
     def take(self, active_by_account: Mapping[str, int]) -> int | None:
         """Who is next, and waits no more."""
@@ -103,8 +113,8 @@ class WaitingRoom:
     def expire(self, now: float) -> int | None:
         """One whose deadline has passed, and waits no more; None when there is none."""
         while self._deadlines and self._deadlines[0][0] <= now:
-            _, ticket = heapq.heappop(self._deadlines)
-            if ticket in self._waiting:
+            _, order, ticket = heapq.heappop(self._deadlines)
+            if self._waits(ticket, order):
                 self.leave(ticket)
                 self._refused_at = now
                 return ticket
@@ -112,6 +122,10 @@ class WaitingRoom:
 
     def wake_at(self) -> float:
         """When the next deadline passes; inf when nobody waits."""
-        while self._deadlines and self._deadlines[0][1] not in self._waiting:
+        while self._deadlines and not self._waits(self._deadlines[0][2], self._deadlines[0][1]):
             heapq.heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else math.inf
+
+    def _waits(self, ticket: int, order: int) -> bool:
+        """Whether it is still the one that joined then: a ticket may join again once it has left."""
+        return ticket in self._waiting and self._waiting[ticket].order == order

@@ -1,11 +1,13 @@
 """What each account may use: connections, contexts, utterances being spoken, characters a minute.
 
 Pure. An account is the holder of a key or an address; what it uses in other gateway processes is told by `others`
-and counts as well. An account that uses nothing is forgotten once its minute is full again.
+and counts as well. An account that uses nothing may be forgotten; that never buys a minute that was spent.
 """
 
+import heapq
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 REMEMBERED = 10_000  # accounts; addresses are without number
 MINUTE_S = 60.0
@@ -19,6 +21,12 @@ class Quota:
     contexts: int | None = None
     utterances: int | None = None
     characters_per_minute: int | None = None
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            bound = getattr(self, each.name)
+            if bound is not None and bound < 1:
+                raise ValueError(f"{each.name} must be at least 1, or None for no bound, not {bound}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +52,51 @@ class _Account:
     quota: Quota
     mine: Usage = Usage()
     elsewhere: Usage = Usage()
-    characters: float = 0.0  # that may be sent now; a minute's worth at most
+    compared: bool = False  # whether the characters of `elsewhere` are a sum to go on from
+    characters: float = 0.0  # that may be sent now, a minute's worth at most; negative: debt, or sent without a rate
     filled_at: float = 0.0
 
     def fill(self, now: float) -> None:
         if (rate := self.quota.characters_per_minute) is not None:
             self.characters = min(rate, self.characters + (now - self.filled_at) * rate / MINUTE_S)
         self.filled_at = now
+
+    def change(self, quota: Quota, now: float) -> None:
+        """Another quota. A rate where there was none begins with a full minute, less what was sent elsewhere."""
+        if self.quota.characters_per_minute is not None:
+            self.fill(now)
+        elif (rate := quota.characters_per_minute) is not None:
+            self.characters = max(0.0, rate + self.characters)
+        self.quota = quota
+        if quota.characters_per_minute is None:
+            self.characters, self.filled_at = 0.0, now
+        else:
+            self.fill(now)
+
+    def told(self, usage: Usage, now: float) -> None:
+        """What is used elsewhere. The first sum goes back to whenever, and nobody knows how much of it is of this
+        minute: it empties the minute and makes no debt."""
+        sent: float = max(0, usage.characters - (self.elsewhere.characters if self.compared else 0))
+        is_history, self.elsewhere, self.compared = not self.compared, usage, True
+        if not sent:
+            return
+        has_rate = self.quota.characters_per_minute is not None
+        if not has_rate and now - self.filled_at >= MINUTE_S:
+            self.characters = 0.0  # nothing to fill by, so what is older than a minute goes; the rest is for `change`
+        self.fill(now)
+        if is_history and has_rate:
+            sent = min(sent, max(0.0, self.characters))
+        self.characters -= sent
+
+    def empty_at(self, now: float) -> float:
+        """When its minute was empty, or would have been; never later than now."""
+        rate = self.quota.characters_per_minute
+        return -math.inf if rate is None else min(now, self.filled_at - self.characters * MINUTE_S / rate)
+
+    @property
+    def is_idle(self) -> bool:
+        """Uses nothing, here or elsewhere."""
+        return not any(each.connections or each.contexts or each.utterances for each in (self.mine, self.elsewhere))
 
     @property
     def used(self) -> Usage:
@@ -70,17 +116,17 @@ class Quotas:
 
     _accounts: dict[str, _Account] = field(default_factory=dict)
     _changed: set[str] = field(default_factory=set)
-    active_accounts: int = 0  # that have an utterance being spoken here
     on_change: Callable[[], None] = lambda: None  # called when `take_changes` has something again
+    _empty_at: float = -math.inf  # when the minute of one that was forgotten was empty
 
     def declare(self, account: str, quota: Quota, now: float) -> None:
         """What this account may use; said by whoever lets it in."""
         known = self._accounts.get(account)
         if known is None:
             self._forget(now)
-            self._accounts[account] = _Account(quota, characters=quota.characters_per_minute or 0.0, filled_at=now)
+            self._accounts[account] = self._fresh(quota, now)
         elif known.quota != quota:
-            known.quota = quota
+            known.change(quota, now)
 
     # --- counts ----------------------------------------------------------------------------------------------------
 
@@ -104,22 +150,18 @@ class Quotas:
     def close_context(self, account: str, now: float) -> None:
         self._add(account, self._known(account, now), contexts=-1)
 
-    def may_speak(self, account: str, now: float) -> Exceeded | None:
-        """Whether one more utterance may be spoken; `begin_utterance` counts it."""
+    def may_speak(self, account: str, now: float, *, waiting: int = 0) -> Exceeded | None:
+        """Whether one more utterance may be spoken; `begin_utterance` counts it. `waiting`: those that go before it."""
         known = self._known(account, now)
-        if _full(known.used.utterances, known.quota.utterances):
+        if _full(known.used.utterances + waiting, known.quota.utterances):
             return Exceeded(f"this account may have {known.quota.utterances} utterances spoken at once", 1.0)
         return None
 
     def begin_utterance(self, account: str, now: float) -> None:
-        known = self._known(account, now)
-        self.active_accounts += not known.mine.utterances
-        self._add(account, known, utterances=1)
+        self._add(account, self._known(account, now), utterances=1)
 
     def end_utterance(self, account: str, now: float) -> None:
-        known = self._known(account, now)
-        self._add(account, known, utterances=-1)
-        self.active_accounts -= not known.mine.utterances
+        self._add(account, self._known(account, now), utterances=-1)
 
     def characters(self, account: str, count: int, now: float) -> Exceeded | None:
         """Takes so many characters out of the account's minute. One text longer than a whole minute's worth is taken
@@ -135,12 +177,6 @@ class Quotas:
         self._add(account, known, characters=count)
         return None
 
-    def over_fair_share(self, account: str, limit: int, now: float) -> bool:
-        """Whether the account uses its equal share of `limit` utterances, all active accounts counted."""
-        known = self._known(account, now)
-        sharing = self.active_accounts + (not known.mine.utterances)
-        return sharing > 1 and known.mine.utterances >= limit / sharing
-
     # --- several processes -----------------------------------------------------------------------------------------
 
     def take_changes(self) -> dict[str, Usage]:
@@ -149,17 +185,16 @@ class Quotas:
         return {name: self._accounts[name].mine for name in changed if name in self._accounts}
 
     def tell_all_again(self) -> None:
-        """Every account counts as changed: whoever asks is new."""
+        """Every account counts as changed: whoever asks is new, and may tell us of ourselves as of someone else."""
+        for known in self._accounts.values():
+            known.compared = False
         self._changed.update(self._accounts)
         if self._changed:
             self.on_change()
 
     def others(self, account: str, usage: Usage, now: float) -> None:
         """What an account uses in all other processes; characters are taken out of its minute here as well."""
-        known = self._known(account, now)
-        known.fill(now)
-        known.characters -= max(0, usage.characters - known.elsewhere.characters)
-        known.elsewhere = usage
+        self._known(account, now).told(usage, now)
 
     def usage(self, account: str) -> Usage:
         """Here and elsewhere."""
@@ -180,16 +215,20 @@ class Quotas:
         if was_told:
             self.on_change()
 
+    def _fresh(self, quota: Quota, now: float) -> _Account:
+        """One that is not known, or not any more: its minute is no fuller than that of one that was forgotten."""
+        rate = quota.characters_per_minute
+        if rate is None:
+            return _Account(quota, filled_at=now)
+        return _Account(quota, characters=min(float(rate), (now - self._empty_at) * rate / MINUTE_S), filled_at=now)
+
     def _forget(self, now: float) -> None:
-        """Makes room: of the accounts that use nothing those that were known the longest, their minutes full or not."""
+        """Makes room: of the accounts that use nothing those whose minutes are the fullest."""
         if len(self._accounts) < REMEMBERED:
             return
-        idle = [
-            name
-            for name, known in self._accounts.items()
-            if (known.used.connections, known.used.contexts, known.used.utterances) == (0, 0, 0)
-        ]
-        for name in idle[: REMEMBERED // 10]:
+        idle = [(known.empty_at(now), name) for name, known in self._accounts.items() if known.is_idle]
+        for empty_at, name in heapq.nsmallest(REMEMBERED // 10, idle, key=lambda each: each[0]):
+            self._empty_at = max(self._empty_at, empty_at)
             del self._accounts[name]
             self._changed.discard(name)
 

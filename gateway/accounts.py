@@ -98,11 +98,13 @@ class Keyring:
 
     def _read(self, file: Path) -> dict[bytes, Account]:
         try:
-            rows = msgspec.convert(tomllib.loads(file.read_text()), _File).account
+            rows = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), _File).account
         except OSError as problem:
             raise AccountsError(f"{file}: {problem.strerror}") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as problem:
             raise AccountsError(f"{file}: {problem}") from None
+        if not rows:
+            raise AccountsError(f"{file}: there is no [[account]] in it, which would let everybody in")
         for what, values in (("name", [row.name for row in rows]), ("key", [row.key_sha256 for row in rows])):
             if twice := {value for value in values if values.count(value) > 1}:
                 raise AccountsError(f"{file}: the same {what} twice: {', '.join(sorted(twice))}")

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,7 +36,8 @@ from .encoding import Encoders
 from .handshake import Accepted, Doorkeeper, Rejection
 from .house import House, clock
 from .ledger import Report
-from .metrics import Metrics
+from .metrics import Metrics, exposition_of
+from .neighbours import Neighbours
 from .pronunciation import Pronunciation
 from .protocol import EXTENSION, SocketProtocol
 from .session import Limits
@@ -44,6 +46,7 @@ from .watch import Watch
 logger = logging.getLogger("voxgate")
 
 STREAM_PATH = "/v1/stream"
+LEDGER = "ledger"  # the supervisor's socket, among those of its gateways
 WEB = Path(__file__).parent.parent / "web"
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; connect-src 'self' ws: wss:; img-src 'self' data:; "
@@ -58,18 +61,24 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Which of several gateways one is, and the folder in which they and their supervisor find each other."""
+
+    folder: Path
+    number: int
+
+
 class App:
     """The ASGI application of one gateway process.
 
-    `warm_first`: start up only when the voices are ready, so that a gateway that shares its port with others takes no
-    connection it would have to refuse. `ledger`: the supervisor's socket, where there is one. Raises `ConfigError` for
-    a setting whose fault shows only here.
+    `member`: where several share the port. Such a one starts up only when its voices are ready, so that it takes no
+    connection it would have to refuse. Raises `ConfigError` for a setting whose fault shows only here.
     """
 
-    def __init__(self, config: Config, *, warm_first: bool = False, ledger: Path | None = None) -> None:
+    def __init__(self, config: Config, *, member: Member | None = None) -> None:
         self.config = config
-        self._warm_first = warm_first
-        self._ledger = ledger
+        self._member = member
         self._phrases = _phrases(config.phrases)
         self._caches = Levels(config.cache_bytes, _redis(config) if config.redis_url else None)
         self._pronunciation = _pronunciation(config)
@@ -78,6 +87,7 @@ class App:
         self.house: House | None = None  # while the lifespan runs
         self.connections: set[Connection] = set()
         self._metrics: Metrics | None = None  # while the lifespan runs
+        self._neighbours: Neighbours | None = None  # … of several
         self._doorkeeper = Doorkeeper(_keyring(config), config.origins)
         self._limits = Limits(
             contexts=config.max_contexts,
@@ -120,10 +130,12 @@ class App:
         self._metrics = Metrics(self.house)
         background = [rehearsal, asyncio.create_task(Watch(self.house, self._metrics).run())]
         background.append(asyncio.create_task(self._pronunciation.follow(self.house)))
-        if self._ledger is not None:
-            background.append(asyncio.create_task(Report(self._ledger, self._controller.quotas).run()))
+        if self._member is not None:
+            ledger = Report(self._member.folder / LEDGER, self._controller.quotas)
+            self._neighbours = Neighbours(self._member.folder, self._member.number, self._metrics.snapshot)
+            background += [asyncio.create_task(ledger.run()), asyncio.create_task(self._neighbours.run())]
         try:
-            if self._warm_first:
+            if self._member is not None:
                 await synthesizer.wait_ready()
                 await rehearsal
                 if self.failure is not None:
@@ -231,7 +243,12 @@ class App:
         if isinstance(rejection := self._doorkeeper.authorize(dict(request.headers)), Rejection):
             return Response(rejection.message, rejection.status)
         assert self._metrics is not None
-        text, content_type = self._metrics.exposition(request.headers.get("accept", ""))
+        accept = request.headers.get("accept", "")
+        if self._neighbours is None:
+            text, content_type = self._metrics.exposition(accept)
+        else:
+            told = await self._neighbours.ask_all()
+            text, content_type = await asyncio.to_thread(exposition_of, told, accept)
         return Response(text, headers={"Content-Type": content_type})
 
     async def _voices(self, request: Request) -> Response:

@@ -1,5 +1,7 @@
 """The settings of admission, as its parts want them."""
 
+import math
+
 from ..admission.breaker import BreakerSettings
 from ..admission.controller import Controller, Forecast, Limits
 from ..admission.limit import LimitSettings
@@ -13,7 +15,9 @@ MOST_PER_CORE = 400  # what the adaptive limit may find a faster machine to carr
 
 def controller(config: Config, cores: int, forecast: Forecast) -> Controller:
     """Raises `ConfigError` for settings that contradict each other."""
-    ceiling = config.max_utterances or MOST_PER_CORE * cores
+    if not math.isfinite(config.first_audio_target_s):
+        raise ConfigError(f"first_audio_target_s must be over 0 and finite, not {config.first_audio_target_s:g}")
+    ceiling = config.max_utterances or max(MOST_PER_CORE * cores, config.min_utterances)
     initial = min(config.max_utterances or ceiling, max(UTTERANCES_PER_CORE * cores, config.min_utterances))
     try:
         limits = Limits(

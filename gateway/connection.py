@@ -24,6 +24,7 @@ from .encoding import EncoderTrack
 from .house import House
 from .protocol import SocketProtocol
 from .session import Defaults, Limits, Session
+from .stage import Part
 
 logger = logging.getLogger("voxgate.connection")
 
@@ -220,6 +221,9 @@ class Connection:
 
     def heard_first(self, permit: Permit, wait_s: float) -> None:
         self._house.heard_first(permit, wait_s)
+
+    def took(self, part: Part, seconds: float) -> None:
+        self._house.took(part, seconds)
 
     def ran_dry(self, permit: Permit, seconds: float) -> None:
         self._house.ran_dry(permit, seconds)

@@ -18,7 +18,7 @@ from ..synth.text.segmenter import Segmenter
 from . import wire
 from .life import TABLE, Event, State
 from .pacer import Pacer
-from .stage import Stage, Track
+from .stage import Part, Stage, Track
 from .timeline import Timeline
 
 IDLE_FLUSH_S = 0.3  # quiet after which text without a terminator is spoken up to its last word
@@ -98,6 +98,7 @@ class Context:
         self._track: Track = stage.track(self.key, settings.form, settings.voice.sample_rate)
         self._permit: Permit | None = None
         self._unheard = False  # nothing of the utterance has been sent
+        self._reached: dict[Part, float] = {}  # when what it begins with had this part of its way behind it
         self._awaiting: list[Segment] = []  # cut, while admission has not answered yet
         self._started = False
         self._finishing = False
@@ -240,6 +241,7 @@ class Context:
     def _begin(self, permit: Permit) -> None:
         self._permit = permit
         self._unheard = True
+        self._reached = {Part.ADMISSION: permit.given_at}
         self.utterance = self._stage.new_id()
         self._stage.open(self.utterance, self.settings.style)
         self._say_started()
@@ -267,6 +269,7 @@ class Context:
 
     def audio(self, segment: Segment, pcm: NDArray[np.int16], now: float) -> None:
         """The PCM of one segment, whole, at the voice's rate."""
+        self._reached.setdefault(Part.SYNTHESIS, now)
         words = self._timeline.append(segment, pcm)
         self._owed.append((self._asked.popleft(), self._timeline.seconds))
         if self.settings.timestamps and words:
@@ -287,6 +290,8 @@ class Context:
         """The packets of one push; or, with the exact `length` of the context in samples, the last of all."""
         if not self._queue:
             self.progress_at = now
+        if packets:
+            self._reached.setdefault(Part.ENCODING, now)
         for packet in packets:
             self._queue.append(packet)
             self._queued_samples += packet.end - packet.start
@@ -417,6 +422,10 @@ class Context:
         if self._unheard:
             self._unheard = False
             self._stage.heard_first(self._permit, now - owed_since)
+            at = owed_since
+            for part, reached_at in (*self._reached.items(), (Part.SENDING, now)):
+                self._stage.took(part, max(0.0, reached_at - at))
+                at = max(at, reached_at)
         elif (dry := now - max(self.pacer.until, owed_since)) > 0:
             self._stage.ran_dry(self._permit, dry)
 

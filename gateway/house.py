@@ -17,6 +17,7 @@ from ..synth.segment import Segment, Style
 from ..synth.synthesizer import Synthesizer
 from ..synth.text.lexicon import Lexicon
 from .encoding import Encoders
+from .stage import Part
 
 clock = time.monotonic
 
@@ -47,6 +48,7 @@ class House:
         self.underruns = 0
         self.underrun_s = 0.0
         self.on_first_audio: list[Callable[[Permit, float], None]] = []
+        self.on_took: list[Callable[[Part, float], None]] = []
         self.on_queued: list[Callable[[float], None]] = []  # of those that waited for a permit and got it: how long
         self.connections: set[Connected] = set()
         self.devices: dict[str, Reading] = {}  # GPU memory, by UUID
@@ -77,6 +79,11 @@ class House:
         for observe in self.on_first_audio:
             observe(permit, wait_s)
 
+    def took(self, part: Part, seconds: float) -> None:
+        """So much of the wait for a first audio was for this."""
+        for observe in self.on_took:
+            observe(part, seconds)
+
     def ran_dry(self, permit: Permit, seconds: float) -> None:
         """A listener was owed audio for so long and had none."""
         assert permit.ask is not None
@@ -90,7 +97,8 @@ class House:
 
     def close(self) -> None:
         """Nobody is answered any more."""
-        self._waiters.clear()
+        for ticket in tuple(self._waiters):
+            self.withdraw(ticket)
         if self._timer is not None:
             self._timer.cancel()
 
@@ -102,11 +110,13 @@ class House:
 
     def _answer_waiting(self) -> None:
         self._timer = None
-        while answered := self.controller.next(clock()):
-            ticket, answer = answered
-            waiter, since = self._waiters.pop(ticket)
-            if isinstance(answer, Permit):
-                for observe in self.on_queued:
-                    observe(clock() - since)
-            waiter.admitted(ticket, answer)
-        self._look_again()
+        try:
+            while answered := self.controller.next(clock()):
+                ticket, answer = answered
+                waiter, since = self._waiters.pop(ticket)
+                if isinstance(answer, Permit):
+                    for observe in self.on_queued:
+                        observe(clock() - since)
+                waiter.admitted(ticket, answer)
+        finally:  # one that breaks is its own loss: the rest are answered at the next look
+            self._look_again()

@@ -21,7 +21,7 @@ import msgspec
 import uvicorn
 
 from . import supervisor
-from .app import App
+from .app import LEDGER, App, Member
 from .config import Config
 from .ledger import Ledger
 from .protocol import SocketProtocol
@@ -95,10 +95,10 @@ def _serve_many(config: Config) -> int:
     with supervisor.reserve(config.host, config.port) as reserved:
         config = msgspec.structs.replace(config, port=reserved.getsockname()[1])
         with tempfile.TemporaryDirectory(prefix="voxgate-") as folder:  # of mode 700: only we may report
-            ledger = Ledger(Path(folder) / "ledger")
+            ledger = Ledger(Path(folder) / LEDGER)
             ledger.start()
             members = supervisor.Supervisor(
-                supervisor.shares(config, supervisor.cores()), partial(serve_member, ledger.path)
+                supervisor.shares(config, supervisor.cores()), partial(serve_member, Path(folder))
             )
             try:
                 return members.run(lambda: _announce(reserved))
@@ -106,10 +106,11 @@ def _serve_many(config: Config) -> int:
                 ledger.close()
 
 
-def serve_member(ledger: Path, config: Config, listening: Callable[[], None]) -> int:
-    """One gateway of several, in its own process; the port is shared. Calls `listening` when it takes connections."""
+def serve_member(folder: Path, number: int, config: Config, listening: Callable[[], None]) -> int:
+    """One gateway of several, in its own process; the port and `folder` are shared. Calls `listening` when it takes
+    connections."""
     _log_to_stderr(config.log_level)
-    app = App(config, warm_first=True, ledger=ledger)
+    app = App(config, member=Member(folder, number))
     return _serve_on(_bind(config.host, config.port, shared=True), app, listening)
 
 

@@ -4,6 +4,7 @@ The connection (connection.py) implements them over the real parts; tests over s
 once. What comes back comes through the session's own methods: `audio`, `failed`, `encoded`.
 """
 
+from enum import Enum
 from typing import Protocol
 
 import numpy as np
@@ -29,6 +30,15 @@ class Track(Protocol):
     def close(self) -> None:
         """Forget the rest: nothing more is answered."""
         ...
+
+
+class Part(Enum):
+    """What the wait of a first audio is made of, in the order of its way."""
+
+    ADMISSION = "admission"  # its text is there -> it has its permit
+    SYNTHESIS = "synthesis"  # -> its sound is there: waiting for an engine, and computing
+    ENCODING = "encoding"  # -> its first packet is there
+    SENDING = "sending"  # -> that is handed to the socket
 
 
 class Stage(Protocol):
@@ -76,6 +86,10 @@ class Stage(Protocol):
 
     def heard_first(self, permit: Permit, wait_s: float) -> None:
         """The first audio of an utterance goes out, so long after its text came."""
+        ...
+
+    def took(self, part: Part, seconds: float) -> None:
+        """So much of the wait just told was for this."""
         ...
 
     def ran_dry(self, permit: Permit, seconds: float) -> None:

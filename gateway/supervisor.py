@@ -24,7 +24,8 @@ from .config import Config
 
 logger = logging.getLogger("voxgate.supervisor")
 
-Run = Callable[[Config, Callable[[], None]], int]  # the settings, and what to call when it listens; the exit status
+# Which gateway it is, from 0, its settings, and what to call when it listens; the exit status.
+Run = Callable[[int, Config, Callable[[], None]], int]
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 RESTART_S = 1.0  # between the deaths of a gateway and its replacement, so that one that cannot start does not spin
@@ -107,7 +108,7 @@ class Supervisor:
 
     def _start(self, number: int) -> SpawnProcess:
         self._listening[number].clear()
-        arguments = self._run, self._configs[number], self._listening[number]
+        arguments = self._run, number, self._configs[number], self._listening[number]
         process = self._context.Process(target=_member, args=arguments)
         process.start()
         return process
@@ -127,12 +128,12 @@ class Supervisor:
                 process.join()
 
 
-def _member(run: Run, config: Config, listening: Event) -> None:
+def _member(run: Run, number: int, config: Config, listening: Event) -> None:
     """A gateway process. Ctrl+C reaches the whole group; here it comes from the supervisor, as a SIGTERM."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise SystemExit(run(config, listening.set))
+    raise SystemExit(run(number, config, listening.set))
 
 
 def reserve(host: str, port: int) -> socket.socket:

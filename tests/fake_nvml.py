@@ -4,37 +4,39 @@ import os
 import subprocess
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 SOURCE = Path(__file__).parent / "fakes" / "fake_nvml.c"
 GIB = 2**30
 
 
-@cache
-def library() -> Path:
-    """The folder that holds libnvidia-ml.so.1."""
-    folder = Path(mkdtemp(prefix="fake-nvml-"))
-    command = ["cc", "-shared", "-fPIC", "-Wall", "-Werror", "-o", folder / "libnvidia-ml.so.1", SOURCE]
-    subprocess.run(command, check=True)
-    return folder
-
-
 class FakeNvml:
-    """Devices by UUID: total, used and reserved bytes, and an NVML error code that reading their memory fails with."""
+    """GPUs for a process that is started with `env`; they change while it runs.
 
-    def __init__(self, folder: Path) -> None:
+    `driver` "old" is one that knows no memory information of version 2.
+    """
+
+    def __init__(self, folder: Path, driver: str = "new") -> None:
         self.file = folder / "nvml"
-        self.env = {"LD_LIBRARY_PATH": str(library()), "FAKE_NVML_FILE": str(self.file)}
+        self.env = {"LD_LIBRARY_PATH": _library(driver), "FAKE_NVML_FILE": str(self.file)}
         self._rows: dict[str, str] = {}
-        self.init(0)
+        self._init = 0
+        self._write()
 
-    def set(self, uuid: str, *, used: int, total: int = 10 * GIB, reserved: int = 0, error: int = 0, old: bool = False):
-        """What this device says from now on."""
-        self._rows[uuid] = f"{uuid} {total} {reserved} {used} {error} {'old' if old else ''}"
+    def set(
+        self, device: str, *, free: int, total: int = 10 * GIB, reserved: int = 0, error: int = 0, word: str = ""
+    ) -> None:
+        """What the device of this UUID says from now on. `error`, `word`: see the C file."""
+        self._rows[device] = f"{device} {total} {reserved} {free} {error} {word}"
+        self._write()
+
+    def remove(self, device: str) -> None:
+        """This device has gone."""
+        del self._rows[device]
         self._write()
 
     def init(self, error: int) -> None:
-        """What nvmlInit answers from now on."""
+        """What nvmlInit answers from now on; 0: success."""
         self._init = error
         self._write()
 
@@ -42,3 +44,17 @@ class FakeNvml:
         new = self.file.with_suffix(".new")
         new.write_text("\n".join([f"init {self._init}", *self._rows.values()]) + "\n")
         os.rename(new, self.file)  # whole or not at all for a reader
+
+
+def _library(driver: str) -> str:
+    """The folder that holds libnvidia-ml.so.1, until this process ends."""
+    return _build("-DNO_V2" if driver == "old" else "-DV2").name
+
+
+@cache
+def _build(variant: str) -> "TemporaryDirectory[str]":
+    folder = TemporaryDirectory(prefix="fake-nvml-")
+    name = "libnvidia-ml.so.1"
+    command = ["cc", "-shared", "-fPIC", "-Wall", "-Werror", variant, f"-Wl,-soname,{name}", "-o"]
+    subprocess.run([*command, f"{folder.name}/{name}", SOURCE], check=True)
+    return folder

@@ -11,6 +11,7 @@ from voxgate.admission.answer import Ask, Permit, Refusal, Waiting
 from voxgate.admission.controller import Controller, Limits
 from voxgate.codecs.packetizer import Format, Packetizer
 from voxgate.gateway.session import Session
+from voxgate.gateway.stage import Part
 from voxgate.synth.engine import Voice
 from voxgate.synth.segment import Segment, Style
 
@@ -54,6 +55,7 @@ class ScriptedStage:
         self.forecast_s = 0.0  # until an engine could begin
         self.now = 0.0
         self.first_waits: list[float] = []
+        self.parts: list[tuple[Part, float]] = []
         self.dry: list[float] = []
         self.hurried = False  # no time for the quality tier
         self.segments: deque[tuple[int, Segment]] = deque()
@@ -92,6 +94,9 @@ class ScriptedStage:
 
     def heard_first(self, permit: Permit, wait_s: float) -> None:
         self.first_waits.append(wait_s)
+
+    def took(self, part: Part, seconds: float) -> None:
+        self.parts.append((part, seconds))
 
     def ran_dry(self, permit: Permit, seconds: float) -> None:
         self.dry.append(seconds)

@@ -35,6 +35,7 @@ ALSO_MAY_IMPORT = {
 DRIVEN_BY = {
     "gevent": {"loadtest/locustfile.py"},
     "hibari": {"gateway/cli/bench_afternoon.py", "synth/engines/hibari.py", "synth/engines/waveform.py"},
+    "lameenc": {"codecs/mp3.py"},
     "locust": {"loadtest/locustfile.py"},
     "onnxruntime": {"synth/engines/hibari.py"},
     "opuslib_next": {"codecs/opus.py"},
@@ -42,6 +43,7 @@ DRIVEN_BY = {
     "pynvml": {"admission/vram.py"},
     "ray": set(),
     "redis": {"synth/cache/redis.py"},
+    "soundfile": {"codecs/sndfile.py"},
     "soxr": {"codecs/resample.py"},
     "tensorrt": set(),
     "torch": set(),

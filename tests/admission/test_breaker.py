@@ -44,6 +44,43 @@ def test_a_spike_shorter_than_the_dwell_changes_nothing():
     assert it.state is State.NORMAL
 
 
+@pytest.mark.parametrize(("pressure", "state"), [(0.80, State.NORMAL), (0.81, State.DEGRADED)])
+def test_the_degrade_line_itself_is_not_over_it(pressure: float, state: State):
+    it = breaker()
+    hold_memory(it, pressure, 0, 60)
+    assert it.state is state
+
+
+@pytest.mark.parametrize(("pressure", "state"), [(0.75, State.DEGRADED), (0.74, State.NORMAL)])
+def test_the_recover_line_itself_is_not_under_it(pressure: float, state: State):
+    it = breaker()
+    hold_memory(it, 0.85, 0, 2)
+    hold_memory(it, pressure, 2, 60)
+    assert it.state is state
+
+
+def test_memory_opens_it_only_over_the_open_line_and_after_its_dwell():
+    it = breaker()
+    hold_memory(it, 0.90, 0, 60)
+    assert it.state is State.DEGRADED
+    it.memory(0.91, 60.2)
+    it.advance(60.39)
+    assert it.state is State.DEGRADED
+    it.advance(60.41)
+    assert (it.state, it.causes) == (State.OPEN, {Cause.MEMORY})
+
+
+def test_a_recovery_that_is_interrupted_begins_anew():
+    it = breaker()
+    hold_memory(it, 0.85, 0, 2)
+    hold_memory(it, 0.74, 2.2, 4.0)
+    hold_memory(it, 0.76, 4.2, 4.2)
+    hold_memory(it, 0.74, 4.4, 6.2)
+    assert it.state is State.DEGRADED
+    it.advance(6.4)
+    assert it.state is State.NORMAL
+
+
 def test_between_recover_and_degrade_nothing_changes():
     it = breaker()
     hold_memory(it, 0.85, 0, 2)
@@ -72,6 +109,23 @@ def test_memory_walks_through_all_states_and_back():
     assert [transition.state for transition in it.transitions] == [
         State.DEGRADED, State.OPEN, State.HALF_OPEN, State.NORMAL,
     ]  # fmt: skip
+
+
+def test_memory_that_is_not_full_any_more_but_has_not_recovered_leaves_it_degraded():
+    it = breaker()
+    hold_memory(it, 0.95, 0, 4)
+    hold_memory(it, 0.78, 4, 8)
+    assert isinstance(it.ask(8.0), Probe)
+    it.probe_ended(True, 8.0)
+    assert (it.state, it.causes) == (State.DEGRADED, {Cause.MEMORY})
+    hold_memory(it, 0.74, 8.2, 10.2)
+    assert it.state is State.NORMAL
+
+
+def test_memory_that_stays_full_asks_to_come_back_no_sooner_than_a_probe_could():
+    it = breaker()
+    hold_memory(it, 0.95, 0, 20)
+    assert it.ask(20.0) == Refused(2.0, Cause.MEMORY)
 
 
 def test_unknown_memory_trips_nothing_and_keeps_nothing_shut():
@@ -117,6 +171,44 @@ def test_a_probe_always_resolves(outcome: bool | None, state: State):
         assert isinstance(it.ask(3.0), Probe)
 
 
+def test_a_failure_of_the_engine_while_the_probe_runs_is_the_probes():
+    it = opened_by_failures()
+    assert isinstance(it.ask(2.0), Probe)
+    it.failure(2.5)
+    assert (it.state, it.retry_after(2.5)) == (State.OPEN, 4.0)
+
+
+def test_memory_that_fills_while_the_probe_runs_opens_it_again():
+    it = opened_by_failures()
+    assert isinstance(it.ask(2.0), Probe)
+    hold_memory(it, 0.95, 2.2, 2.6)
+    assert (it.state, it.causes) == (State.OPEN, {Cause.FAILURES, Cause.MEMORY})
+    it.probe_ended(True, 2.7, begun_at=2.0)
+    assert it.state is State.OPEN
+
+
+def test_a_probe_that_succeeds_leaves_it_degraded_while_another_cause_holds():
+    it = breaker()
+    hold_memory(it, 0.85, 0, 2)
+    for _ in range(5):
+        it.failure(2.0)
+    hold_memory(it, 0.85, 2.2, 4)
+    assert isinstance(it.ask(4.0), Probe)
+    it.probe_ended(True, 4.0)
+    assert (it.state, it.causes) == (State.DEGRADED, {Cause.MEMORY})
+
+
+def test_a_success_makes_the_next_opening_short_again():
+    it, now = opened_by_failures(), 0.0
+    for succeeded in (False, False, True):
+        now += it.retry_after(now)
+        assert isinstance(it.ask(now), Probe)
+        it.probe_ended(succeeded, now)
+    for _ in range(5):
+        it.failure(now)
+    assert it.retry_after(now) == 2.0
+
+
 def test_a_probe_nobody_hears_of_has_failed():
     it = opened_by_failures()
     assert isinstance(it.ask(2.0), Probe)
@@ -124,6 +216,20 @@ def test_a_probe_nobody_hears_of_has_failed():
     assert it.state is State.HALF_OPEN
     it.advance(12.0)
     assert it.state is State.OPEN
+
+
+@pytest.mark.parametrize("outcome", [True, False, None])
+def test_a_probe_that_ends_after_it_was_counted_as_failed_says_nothing_of_the_next(outcome: bool | None):
+    it = opened_by_failures()
+    assert isinstance(it.ask(2.0), Probe)
+    it.advance(12.0)
+    assert isinstance(it.ask(16.0), Probe)
+
+    it.probe_ended(outcome, 16.1, begun_at=2.0)
+
+    assert isinstance(it.ask(16.2), Refused)
+    it.probe_ended(True, 16.3, begun_at=16.0)
+    assert it.state is State.NORMAL
 
 
 def test_each_failed_probe_doubles_the_wait_up_to_a_bound():
@@ -165,6 +271,16 @@ def test_want_of_time_degrades_and_never_refuses(what: str):
     assert it.state is State.NORMAL
 
 
+def test_want_of_time_is_taken_back_only_under_its_share_of_the_target():
+    it = breaker()
+    for tick in range(300):
+        it.first_audio(0.2 if tick < 30 else 0.12, tick / 10)  # 0.12 s: under the target, over 0.7 of it
+    assert it.state is State.DEGRADED
+    for tick in range(300, 345):
+        it.first_audio(0.10, tick / 10)
+    assert it.state is State.NORMAL
+
+
 def test_one_slow_wait_among_many_is_nothing():
     it = breaker()
     for tick in range(100):
@@ -179,6 +295,8 @@ def test_one_slow_wait_among_many_is_nothing():
         ({"recover": -0.1}, "recover < degrade < open"),
         ({"open": 1.1}, "open <= 1"),
         ({"target_s": 0.0}, "target_s must be over 0"),
+        ({"window_s": 0.0}, "window_s must be over 0"),
+        ({"probe_after_most_s": float("nan")}, "probe_after_most_s must be at least"),
         ({"degrade_dwell_s": -1.0}, "degrade_dwell_s must be over 0"),
         ({"failures": 0}, "failures must be at least 1"),
         ({"time_recover": 1.0}, "time_recover must be between 0 and 1"),
@@ -197,7 +315,8 @@ class AnyHistory(RuleBasedStateMachine):
         super().__init__()
         self.now = 0.0
         self.it = breaker()
-        self.probing_since: float | None = None
+        self.was_full = False
+        self.probes: list[float] = []  # when those began that nobody has told the end of, overdue ones too
 
     @rule(seconds=st.sampled_from([0.05, 0.3, 1.0, 3.0, 20.0]))
     def wait(self, seconds: float) -> None:
@@ -206,15 +325,28 @@ class AnyHistory(RuleBasedStateMachine):
 
     @rule(pressure=st.sampled_from([None, 0.1, 0.76, 0.85, 0.95]))
     def memory(self, pressure: float | None) -> None:
+        self.was_full |= pressure is not None and pressure > 0.9
         self.it.memory(pressure, self.now)
 
     @rule(wait=st.sampled_from([0.01, 0.5]))
     def first_audio(self, wait: float) -> None:
         self.it.first_audio(wait, self.now)
 
+    @rule(count=st.sampled_from([1, 5]))
+    def failures(self, count: int) -> None:
+        for _ in range(count):
+            self.it.failure(self.now)
+
+    @precondition(lambda self: self.it.state is State.OPEN)
     @rule()
-    def failure(self) -> None:
-        self.it.failure(self.now)
+    def wait_for_the_probe(self) -> None:
+        self.wait(self.it.retry_after(self.now))
+        self.ask()
+
+    @precondition(lambda self: self.it.state is State.HALF_OPEN and self.probes)
+    @rule()
+    def let_the_probe_be_overdue(self) -> None:
+        self.wait(self.it.settings.probe_deadline_s)
 
     @rule()
     def ask(self) -> None:
@@ -224,15 +356,32 @@ class AnyHistory(RuleBasedStateMachine):
         if isinstance(answer, Refused):
             assert answer.retry_after_s > 0
         if isinstance(answer, Probe):
-            assert self.probing_since is None or self.it.state is State.HALF_OPEN
-            self.probing_since = self.now
+            deadline = self.now - self.it.settings.probe_deadline_s
+            assert not [begun for begun in self.probes if begun > deadline and begun > self.opened_at]
+            self.probes.append(self.now)
             assert isinstance(self.it.ask(self.now), Refused)
 
-    @precondition(lambda self: self.probing_since is not None)
-    @rule(outcome=st.sampled_from([True, False, None]))
-    def probe_ends(self, outcome: bool | None) -> None:
-        self.it.probe_ended(outcome, self.now)
-        self.probing_since = None
+    @property
+    def opened_at(self) -> float:
+        """When it last opened: by that every probe of before is resolved."""
+        return max((each.at for each in self.it.transitions if each.state is State.OPEN), default=-1.0)
+
+    @precondition(lambda self: self.probes)
+    @rule(outcome=st.sampled_from([True, False, None]), which=st.integers(0, 9))
+    def probe_ends(self, outcome: bool | None, which: int) -> None:
+        begun_at = self.probes.pop(which % len(self.probes))
+        self.it.advance(self.now)
+        resolved, before = begun_at <= self.opened_at, (self.it.state, self.it.would_refuse(self.now))
+        self.it.probe_ended(outcome, self.now, begun_at=begun_at)
+        if resolved:
+            assert (self.it.state, self.it.would_refuse(self.now)) == before
+
+    @invariant()
+    def memory_opens_it_only_when_it_was_full(self) -> None:
+        opened = [
+            each for each in self.it.transitions if each.state is State.OPEN and Cause.FAILURES not in each.causes
+        ]
+        assert self.was_full or not opened
 
     @invariant()
     def says_why(self) -> None:

@@ -26,6 +26,20 @@ def test_want_of_time_saves_work_and_never_narrows():
     assert (it.caches_first, it.cheaper_opus, it.realtime_only) == (True, True, True)
 
 
+def test_a_cause_that_comes_back_goes_on_from_where_it_was_and_one_step_at_a_time():
+    it = Downgrades(16)
+    taken(it, {Cause.MEMORY}, 0, 0.5)
+    assert taken(it, set(), 0.6, 0.6) == [(0.6, 16, 0)]
+    assert taken(it, {Cause.MEMORY}, 0.7, 1.7) == [(0.7, 8, 0), (1.7, 4, 0)]
+
+
+def test_each_cause_has_steps_of_its_own():
+    it = Downgrades(16)
+    assert taken(it, {Cause.MEMORY, Cause.TIME}, 0, 9) == [(0.0, 8, 1), (1.0, 4, 2), (2.0, 1, 3)]
+    assert taken(it, {Cause.TIME}, 10, 20) == [(10.0, 4, 3), (11.0, 8, 3), (12.0, 16, 3)]
+    assert taken(it, {Cause.FAILURES}, 30, 40) == [(30.0, 16, 2), (31.0, 16, 1), (32.0, 16, 0)]
+
+
 def test_an_engine_without_slots_knows_only_want_of_time():
     it = Downgrades(None)
     assert taken(it, {Cause.MEMORY}, 0, 10) == [(0.0, None, 0)]

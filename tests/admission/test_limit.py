@@ -32,6 +32,31 @@ def test_slow_waits_lower_it_once_in_a_window_and_not_for_each_of_them():
     assert it.current == 10
 
 
+def test_an_underrun_and_slow_waits_of_the_same_congestion_lower_it_once():
+    it = AdaptiveLimit(SETTINGS)
+    feed(it, 0.5, 100, 0, 0.95)
+    it.overload(0.95)
+    it.sample(0.5, 100, 1.0)  # the end of the window, full of slow ones
+    assert it.current == 90
+
+
+def test_it_does_not_grow_in_the_window_in_which_it_was_lowered():
+    it = AdaptiveLimit(SETTINGS)
+    feed(it, 0.01, 100, 0.0, 0.5)
+    it.overload(0.5)
+    feed(it, 0.01, 100, 0.5, 1.5)  # the window ends at 1.0
+    assert it.current == 90
+    feed(it, 0.01, 100, 1.5, 2.1)
+    assert it.current == 92
+
+
+def test_nobody_who_was_served_is_nothing_learnt():
+    it = AdaptiveLimit(SETTINGS)  # all were cancelled: never told
+    assert it.current == 100
+    it.sample(0.01, 100, 500.0)
+    assert it.current == 100
+
+
 def test_a_few_slow_ones_among_many_are_no_congestion():
     it = AdaptiveLimit(SETTINGS)
     for tick in range(400):
@@ -63,6 +88,7 @@ def test_a_minute_without_samples_earns_no_leap():
         ({"backoff": 1.0}, "backoff"),
         ({"target_s": -1}, "target_s must be over 0"),
         ({"window_s": 0}, "window_s must be over 0"),
+        ({"growth_per_s": float("nan")}, "growth_per_s must be over 0 and finite"),
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(changes: dict[str, float], said: str):

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from voxgate.admission.queue import QueueSettings, WaitingRoom
 
@@ -47,6 +47,22 @@ def test_next_is_the_highest_priority_then_the_account_with_the_least_then_the_o
     assert [it.take(active) for _ in range(5)] == [4, 2, 3, 1, None]
 
 
+def test_all_are_ranked_and_the_first_is_next():
+    it = room()
+    for ticket in range(6):
+        it.join(ticket, "ab"[ticket % 2], ticket // 4, 9.0, 0.0)
+    assert it.ranked({"a": 1}) == [5, 4, 1, 3, 0, 2]
+    assert it.peek({"a": 1}) == 5
+
+
+def test_one_who_waited_in_vain_shows_that_newcomers_would_too():
+    it = room()
+    it.join(1, "", 0, 1.0, 0.9)
+    assert it.allowed_wait(0.2, 0.95) == 0.2
+    assert it.expire(1.0) == 1
+    assert it.allowed_wait(0.2, 1.0) == pytest.approx(0.02)
+
+
 def test_whose_deadline_has_passed_is_told_once():
     it = room()
     it.join(1, "", 0, 2.0, 0.0)
@@ -58,9 +74,34 @@ def test_whose_deadline_has_passed_is_told_once():
     assert it.wake_at() == float("inf")
 
 
+def test_who_joins_again_has_the_new_deadline_only():
+    it = room()
+    it.join(9, "", 0, 99.0, 0.0)
+    it.join(1, "", 0, 1.0, 0.0)
+    it.leave(1)
+    it.join(1, "", 0, 5.0, 0.5)
+    assert it.wake_at() == 5.0
+    assert [it.expire(2.0), it.expire(5.0)] == [None, 1]
+
+
+def test_those_that_join_and_leave_leave_nothing_behind():
+    it = room()
+    it.join(0, "", 0, 1e9, 0.0)
+    for ticket in range(1, 5_000):
+        it.join(ticket, "", 0, 60.0, 0.0)
+        it.leave(ticket)
+    assert len(it._deadlines) < 100
+    assert it.wake_at() == 1e9
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
-    [({"waiting": -1}, "waiting"), ({"interval_s": 0}, "interval_s"), ({"standing_share": 0}, "share")],
+    [
+        ({"waiting": -1}, "waiting"),
+        ({"interval_s": 0}, "interval_s"),
+        ({"standing_share": 0}, "share"),
+        ({"calm_s": float("nan")}, "calm_s must be over 0"),
+    ],
 )
 def test_a_wrong_setting_is_refused_by_name(changes: dict[str, float], said: str):
     with pytest.raises(ValueError, match=said):
@@ -80,6 +121,14 @@ class AnyOrder(RuleBasedStateMachine):
         self.tickets += 1
         self.inside[self.tickets] = self.now + wait
         self.it.join(self.tickets, account, priority, self.now + wait, self.now)
+
+    @precondition(lambda self: self.inside)
+    @rule(data=st.data(), wait=st.floats(0, 5))
+    def leave_and_join_again(self, data: st.DataObject, wait: float) -> None:
+        ticket = data.draw(st.sampled_from(sorted(self.inside)))
+        self.leave(ticket)
+        self.inside[ticket] = self.now + wait
+        self.it.join(ticket, "a", 0, self.now + wait, self.now)
 
     @rule()
     def take(self) -> None:

@@ -8,6 +8,7 @@ from scripted_stage import HEART, ScriptedStage, spoken
 from voxgate.admission.answer import Outcome
 from voxgate.codecs.packetizer import choose_format
 from voxgate.gateway.context import HIGH_MARK_S, IDLE_FLUSH_S, NEVER, Context, Settings
+from voxgate.gateway.stage import Part
 from voxgate.synth.segment import Style
 
 
@@ -169,6 +170,38 @@ def test_speech_owed_and_late_is_an_underrun_silence_of_the_writer_is_not():
 
     assert scene.context.pacer.underruns.count == 1
     assert scene.context.pacer.underruns.seconds == pytest.approx(0.2)
+
+
+def test_a_first_wait_is_told_in_parts_that_add_up_to_it():
+    scene = Scene()
+    scene.stage.now = 0.125  # when admission says yes
+    scene.context.feed("One two three four. ", 0.0)
+    scene.speak(0.375)
+    scene.encode_one(0.5)
+    scene.poll(1.0)
+
+    assert scene.stage.first_waits == [1.0]
+    assert scene.stage.parts == [
+        (Part.ADMISSION, 0.125),
+        (Part.SYNTHESIS, 0.25),
+        (Part.ENCODING, 0.125),
+        (Part.SENDING, 0.5),
+    ]
+
+
+def test_who_still_listens_when_an_utterance_begins_waits_for_no_part_of_it():
+    scene = Scene()
+    scene.context.feed("One two three four. ", 0.0)
+    scene.speak(0.0)
+    scene.encode(0.0)
+    scene.poll(0.0)
+    scene.stage.parts.clear()
+    scene.context.feed("Five six seven eight. ", 0.1)
+    scene.speak(0.2)
+    scene.encode(0.3)
+    scene.poll(0.3)
+
+    assert (len(scene.stage.first_waits), scene.stage.parts) == (1, [])
 
 
 def test_closing_gives_everything_back():

@@ -1,9 +1,12 @@
 import os
+import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +15,12 @@ from running import children_of, eventually, running_server, server_pids
 from talk import talking
 from voxgate.gateway.config import Config
 from voxgate.gateway.supervisor import shares
+
+
+@pytest.fixture(scope="module")
+def two_gateways() -> Iterator[str]:
+    with running_server("--gateways", "2", "--workers", "2") as url:
+        yield url
 
 
 @given(
@@ -27,25 +36,46 @@ def test_shares_add_up_to_the_whole_and_none_is_empty(gateways: int, workers: in
     assert max(part.workers for part in parts) - min(part.workers for part in parts) <= 1
 
 
-async def test_two_gateways_share_one_port_and_speak():
-    with running_server("--gateways", "2", "--workers", "2") as url:
-        gateways = server_pids(url)
-        assert len(gateways) == 2
+async def test_two_gateways_share_one_port_and_speak(two_gateways: str):
+    gateways = server_pids(two_gateways)
+    assert len(gateways) == 2
 
-        for number in range(12):
-            async with talking(url) as talk:
-                await talk.speak("c1", f"Number {number}.")
+    for number in range(12):
+        async with talking(two_gateways) as talk:
+            await talk.speak("c1", f"Number {number}.")
 
-        assert all(children_of(pid) for pid in gateways)
+    assert all(children_of(pid) for pid in gateways)
 
 
-async def test_a_gateway_that_dies_is_replaced():
-    with running_server("--gateways", "2", "--workers", "2") as url:
-        killed, other = server_pids(url)
-        os.kill(killed, signal.SIGKILL)
-        await eventually("two gateways again", lambda: len(server_pids(url)) == 2 and killed not in server_pids(url))
+async def test_metrics_tell_of_all_gateways_whichever_is_asked(two_gateways: str):
+    before = served(two_gateways)
+    for number in range(8):
+        async with talking(two_gateways) as talk:
+            await talk.speak("c1", f"A sentence for all to count, number {number}.")
 
-        assert other in server_pids(url)
+    for _ in range(8):  # connections: about half to each
+        after = served(two_gateways)
+        assert sorted(after) == ["0", "1"]
+        assert sum(after.values()) - sum(before.values()) == 8
+
+
+async def test_a_gateway_that_dies_is_replaced_and_counts_anew(two_gateways: str):
+    killed, other = server_pids(two_gateways)
+    os.kill(killed, signal.SIGKILL)
+    await eventually(
+        "two gateways again",
+        lambda: len(server_pids(two_gateways)) == 2 and killed not in server_pids(two_gateways),
+    )
+
+    assert other in server_pids(two_gateways)
+    assert sorted(served(two_gateways)) == ["0", "1"]
+
+
+def served(url: str) -> dict[str, int]:
+    """Utterances, by the gateway that served them."""
+    metrics = httpx.get(f"{url}/metrics").text
+    counts = re.findall(r'^voxgate_utterances_total{gateway="(\d+)",outcome="served"} (\d+)', metrics, re.MULTILINE)
+    return {gateway: int(count) for gateway, count in counts}
 
 
 def test_one_signal_ends_all_of_them_and_their_workers():

@@ -98,8 +98,9 @@ def test_the_timeline_ends_with_the_last_listener():
 def test_nothing_at_all_can_be_told_of():
     told = figures(ran(), TARGET, None)
 
-    assert (told["timeline"], told["play_out"]["gapless_share"]) == ([], None)
+    assert (told["timeline"], told["play_out"]["gapless_share"], told["cache"]) == ([], None, None)
     assert "time to first audio  -" in text(told)
+    assert "found in its caches  unknown" in text(told)
 
 
 def test_a_client_that_could_not_keep_up_says_so():

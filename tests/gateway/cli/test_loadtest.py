@@ -34,6 +34,8 @@ def test_streams_hear_the_real_server(server, capsys):
     assert report["connections"]["connect_seconds"]["count"] == 4
     assert report["audio_seconds"] > 4
     assert report["errors"] == report["refused"] == {}
+    assert report["cache"]["hit_share"] == 0.0  # every text is new
+    assert report["cache"]["misses"] >= report["utterances"]["begun"]
     assert (report["failed"], report["cut_short"]) == ("", "")
     assert report["load"]["seed"] == 11
 
@@ -62,6 +64,7 @@ def test_the_report_is_a_page_a_file_and_a_text(server, capsys, tmp_path):
     assert "time to first audio  p50" in shown
     assert json.loads(figures.read_text())["utterances"]["begun"] >= 2
     assert shown.splitlines()[0] in page.read_text()
+    assert "found in its caches  0.0% of " in page.read_text()
     assert page.read_text().count("<svg") == 7
 
 

@@ -2,6 +2,7 @@ import asyncio
 import os
 import signal
 import stat
+import subprocess
 import sys
 import wave
 from pathlib import Path
@@ -103,6 +104,62 @@ async def test_opus_is_decoded_to_exactly_the_samples_of_the_context(tmp_path):
     assert path.stat().st_size == 2 * 10001
 
 
+@pytest.mark.parametrize(("name", "codec"), [("x.ogg", "ogg_opus"), ("x.OPUS", "ogg_opus"), ("x.mp3", "mp3")])
+async def test_a_file_of_the_wires_own_codec_is_what_came(name, codec, tmp_path, capsys):
+    asked = []
+
+    async def listen(server: Peer) -> None:
+        asked.extend(await server.hear_until("end"))
+        await server.say(started("c1", codec=codec), audio(0, 0, b"any"), audio(1, 480, b" bytes"), done(960))
+
+    path = tmp_path / name
+    async with peer(listen) as url:
+        assert await say("Hello.", "-o", str(path), "--url", url) == 0
+
+    assert path.read_bytes() == b"any bytes"
+    assert asked[0]["codec"] == codec
+    assert "0.04 s spoken, no underruns" in capsys.readouterr().err
+
+
+async def test_a_flac_file_is_made_of_the_samples_with_their_exact_number(tmp_path):
+    path = tmp_path / "x.flac"
+    async with peer(speak) as url:
+        assert await say("Hello.", "-o", str(path), "--url", url) == 0
+
+    command = ["ffmpeg", "-v", "error", "-i", str(path), "-f", "s16le", "-"]
+    assert await asyncio.to_thread(subprocess.check_output, command) == SAMPLES.tobytes()
+    assert int.from_bytes(path.read_bytes()[21:26]) & (1 << 36) - 1 == len(SAMPLES)
+
+
+async def test_a_codec_that_only_its_end_decodes_is_written_whole(tmp_path):
+    form = choose_format("mp3", 24000, 20, 24000)
+
+    async def speak_mp3(server: Peer) -> None:
+        packetizer = Packetizer(form, 24000)
+        packets = packetizer.push(np.full(10001, 1000, np.int16)) + packetizer.finish()
+        await server.hear_until("end")
+        await server.say(started("c1", codec="mp3", pre_skip=form.pre_skip))
+        await server.say(audio(0, 0, pack_audio(form, packets)), done(10001))
+
+    path = tmp_path / "x.pcm"
+    async with peer(speak_mp3) as url:
+        assert await say("Hello.", "-o", str(path), "--codec", "mp3", "--url", url) == 0
+
+    assert path.stat().st_size == 2 * 10001
+
+
+async def test_without_its_library_flac_is_a_usage_error_that_names_the_extra(tmp_path):
+    script = "import sys; sys.modules['soundfile'] = None; from voxgate.gateway.cli import main; sys.exit(main())"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", script, "say", "Hello.", "-o", str(tmp_path / "x.flac")),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, told = await process.communicate()
+
+    assert (process.returncode, told.count(b"\n")) == (2, 1)
+    assert b"voxgate[flac]" in told
+
+
 async def test_a_dash_is_raw_audio_on_stdout():
     async with peer(speak) as url:
         process = await say_process("Hello.", "-o", "-", "--url", url)
@@ -169,7 +226,7 @@ async def test_without_a_player_a_file_is_written_and_said(tmp_path, monkeypatch
     assert "nothing to play with, writing voxgate.wav" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [("-o", "x.mp3"), ("--url", "nowhere", "-o", "x.wav")])
+@pytest.mark.parametrize("arguments", [("-o", "x.aac"), ("--url", "nowhere", "-o", "x.wav")])
 async def test_what_cannot_be_is_a_usage_error(arguments, capsys):
     assert await say("Hello.", *arguments) == 2
 
