@@ -178,11 +178,6 @@ class Breaker:
         ):
             self._open(Cause.FAILURES, now)
 
-    def success(self, now: float) -> None:
-        """The engine has spoken: failures before it were not in a row."""
-        self._failed_at.clear()
-        self.advance(now)
-
     # --- what is asked ---------------------------------------------------------------------------------------------
 
     def ask(self, now: float) -> Allowed | Probe | Refused:

@@ -26,7 +26,6 @@ LOOK_AGAIN_S = 0.01  # how often a forecast is asked again for those that wait
 SAFETY = 1.5  # waits are predicted in the mean; one that is refused after waiting is worse served than one refused now
 RESERVE = 0.1  # the share of a limit that only accounts under their fair share may use
 SHORTEST_RETRY_S = 0.5
-USUAL_WAIT_S = 0.2  # of those who have not said yet how long they would wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,9 +265,6 @@ class Controller:
         """The engine broke, not one text."""
         self.line(engine, now).breaker.failure(now)
 
-    def engine_succeeded(self, engine: str, now: float) -> None:
-        self.line(engine, now).breaker.success(now)
-
     def memory(self, engine: str, pressure: float | None, now: float) -> None:
         """Memory pressure of the device this engine is bound to; None: unknown."""
         self.line(engine, now).breaker.memory(pressure, now)
@@ -312,7 +308,7 @@ class Controller:
         if self._room(line) > 0:
             return False
         wait = (len(line.asks) + 1) * line.seconds_per_release(now)
-        return wait > line.room.allowed_wait(USUAL_WAIT_S, now)
+        return wait > line.room.allowed_wait(self.limits.queue.usual_wait_s, now)
 
     def _refuse_for_wait(self, line: Line, reason: str, wait: float) -> Refusal:
         full = self._room(line) <= 0

@@ -1,7 +1,8 @@
 """What is given up while an engine is degraded: in steps, taken back in steps, by cause.
 
-Memory narrows the batch, half by half down to a single slot. Time saves work per listener (cached speech first, cheaper
-Opus, the real-time voice instead of the quality one) and never narrows a batch, which would cost throughput.
+Memory narrows the batch, half by half down to a single slot. Time saves work per listener (cheaper Opus, the real-time
+voice instead of the quality one) and never narrows a batch, which would cost throughput. Cached speech goes first
+always: it costs the engine nothing.
 """
 
 from collections.abc import Set
@@ -10,7 +11,7 @@ from .breaker import Cause
 
 STEP_S = 1.0  # between two steps, down or up
 NARROWEST = 3  # memory steps: 1/2, 1/4, a single slot
-TIME_STEPS = ("caches first", "cheaper Opus", "real-time tier")
+TIME_STEPS = ("cheaper Opus", "real-time tier")
 
 
 class _Ladder:
@@ -66,15 +67,11 @@ class Downgrades:
         return 1 if self._memory.level == NARROWEST else max(1, self._max_slots >> self._memory.level)
 
     @property
-    def caches_first(self) -> bool:
-        """Cached speech does not wait with the rest."""
-        return self._time.level >= 1 or self._memory.level >= 1
-
-    @property
     def cheaper_opus(self) -> bool:
-        return self._time.level >= 2
+        """Contexts that begin now are encoded with less care."""
+        return self._time.level >= 1
 
     @property
     def realtime_only(self) -> bool:
         """Voices of the quality tier give way to the real-time ones."""
-        return self._time.level >= 3
+        return self._time.level >= 2

@@ -20,6 +20,7 @@ class QueueSettings:
     waiting: int = 256  # newcomers
     interval_s: float = 0.1  # a queue that stood so long is a standing queue
     calm_s: float = 0.5  # without a refusal, until newcomers may wait again as long as they like
+    usual_wait_s: float = 0.2  # of those who do not say how long they would wait
     standing_share: float = 0.1  # of its wait that a newcomer is allowed before that
 
     def __post_init__(self) -> None:
@@ -29,6 +30,8 @@ class QueueSettings:
             raise ValueError(
                 f"interval_s and calm_s must be over 0 and finite, not {self.interval_s:g} and {self.calm_s:g}"
             )
+        if not 0 <= self.usual_wait_s < math.inf:
+            raise ValueError(f"usual_wait_s must be 0 or more and finite, not {self.usual_wait_s:g}")
         if not 0 < self.standing_share <= 1:
             raise ValueError(f"standing_share must be over 0 and at most 1, not {self.standing_share:g}")
 
@@ -69,7 +72,8 @@ class WaitingRoom:
             reason = "queue"
         elif predicted_wait_s > self.allowed_wait(max_wait_s, now):
             reason = "wait"
-        if reason is not None:
+        # One who would hardly wait in any case says nothing of the house.
+        if reason == "queue" or (reason == "wait" and max_wait_s >= self.settings.usual_wait_s):
             self._refused_at = now
         return reason
 
@@ -91,10 +95,6 @@ class WaitingRoom:
             self._deadlines = [(each.deadline, each.order, each.ticket) for each in self._waiting.values()]
             heapq.heapify(self._deadlines)
 
-    def peek(self, active_by_account: Mapping[str, int]) -> int | None:
-        """Who is next, the first of `ranked`."""
-        return next(iter(self.ranked(active_by_account)), None)
-
     def ranked(self, active_by_account: Mapping[str, int]) -> list[int]:
         """All, in the order they go: by priority, then the account with the fewest being spoken, then the oldest."""
         ranked = sorted(
@@ -102,13 +102,6 @@ class WaitingRoom:
             key=lambda each: (-each.priority, active_by_account.get(each.account, 0), each.order),
         )
         return [each.ticket for each in ranked]
-
-    def take(self, active_by_account: Mapping[str, int]) -> int | None:
-        """Who is next, and waits no more."""
-        ticket = self.peek(active_by_account)
-        if ticket is not None:
-            self.leave(ticket)
-        return ticket
 
     def expire(self, now: float) -> int | None:
         """One whose deadline has passed, and waits no more; None when there is none."""
@@ -119,12 +112,6 @@ class WaitingRoom:
                 self._refused_at = now
                 return ticket
         return None
-
-    def wake_at(self) -> float:
-        """When the next deadline passes; inf when nobody waits."""
-        while self._deadlines and not self._waits(self._deadlines[0][2], self._deadlines[0][1]):
-            heapq.heappop(self._deadlines)
-        return self._deadlines[0][0] if self._deadlines else math.inf
 
     def _waits(self, ticket: int, order: int) -> bool:
         """Whether it is still the one that joined then: a ticket may join again once it has left."""

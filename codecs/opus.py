@@ -66,6 +66,12 @@ def shipped(rate: int) -> OpusSettings:
     return OpusSettings(Application.AUDIO, complexity=1, bitrate=bitrate)
 
 
+def economical(rate: int) -> OpusSettings:
+    """While the machine is short of time: three quarters of the CPU of `shipped` (24 kHz: 1.11 against 1.45 ms per
+    second of speech), and PESQ 4.08 instead of 4.24 (docs/opus.md)."""
+    return OpusSettings(Application.AUDIO, complexity=0, bitrate=min(48000, shipped(rate).bitrate))
+
+
 class OpusEncoder:
     """One stream of frames of `frame_samples` at `rate` Hz into packets, in order; as `shipped` unless told."""
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from . import g711, mp3, sndfile, wav
 from .ogg import GRANULE_RATE, OggOpusWriter
-from .opus import OPUS_FRAME_MS, OPUS_RATES, OpusEncoder, lookahead
+from .opus import OPUS_FRAME_MS, OPUS_RATES, OpusEncoder, economical, lookahead
 from .resample import Resampler, resampled_length
 from .unpacking import LENGTH, unpacker
 
@@ -50,6 +50,7 @@ class Format:
     frame_samples: int
     pre_skip: int  # decoded samples to drop first; 0 but for Opus and MP3, since Ogg tells its decoder itself
     channels: int = 1
+    economy: bool = False  # of Opus: with less care, for less CPU
 
     @property
     def media_type(self) -> str:
@@ -66,7 +67,7 @@ class Packet:
     end: int
 
 
-def choose_format(codec: str, sample_rate: int, frame_ms: float, source_rate: int) -> Format:
+def choose_format(codec: str, sample_rate: int, frame_ms: float, source_rate: int, *, economy: bool = False) -> Format:
     """What a client that asks for this gets from a voice at `source_rate` Hz.
 
     Where the codec does not have the rate, another one is sent and stated: Opus has no 22050 and 44100 Hz and takes the
@@ -97,7 +98,7 @@ def choose_format(codec: str, sample_rate: int, frame_ms: float, source_rate: in
                 usable = _listed(name for name in CODECS if name != codec)
                 raise UnsupportedCodec(f"codec 'flac' is not installed here ({missing}); there are {usable}") from None
             return Format(codec, sample_rate, sndfile.FLAC_FRAME_SAMPLES, 0)
-    return Format(codec, sample_rate, round(sample_rate * frame_ms / 1000), pre_skip)
+    return Format(codec, sample_rate, round(sample_rate * frame_ms / 1000), pre_skip, economy=economy)
 
 
 class Packetizer:
@@ -130,12 +131,13 @@ class Packetizer:
     def _make_encoder(self) -> Callable[[NDArray[np.int16]], list[bytes]]:
         """What turns frames into payloads, one for each; some are late and give the rest to `_drain`."""
         rate, frame = self._format.sample_rate, self._format.frame_samples
+        settings = economical(rate) if self._format.economy else None
         match self._format.codec:
             case "opus":
-                return OpusEncoder(rate, frame).encode
+                return OpusEncoder(rate, frame, settings).encode
             case "ogg_opus":
                 self._pages, self._delay, self._least_packets = _Pages(rate, frame), lookahead(rate), 1
-                return OpusEncoder(rate, frame).encode
+                return OpusEncoder(rate, frame, settings).encode
             case "mulaw" | "alaw" as law:
                 return lambda pcm: _split(g711.encode(pcm, law), frame)
             case "mp3":

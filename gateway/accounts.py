@@ -72,6 +72,9 @@ class Keyring:
         """Raises `AccountsError`."""
         self._key_quota = key_quota or UNLIMITED
         self._address_quota = address_quota or UNLIMITED
+        keys = tuple(keys)
+        if not all(keys):
+            raise AccountsError("an empty key among `keys` would be known to everybody")
         self._accounts = {_digest(key): self._of_key(_digest(key)) for key in keys}
         if file is not None:
             self._accounts |= self._read(file)

@@ -6,6 +6,7 @@ itself and not a wrapper of it.
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -121,7 +122,12 @@ class App:
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         cores = supervisor.cores()
-        synthesizer = Synthesizer(workers=self._workers, express=(self._workers + 1) // 2, caches=self._caches)
+        synthesizer = Synthesizer(
+            workers=self._workers,
+            express=(self._workers + 1) // 2,
+            caches=self._caches,
+            on_broken=lambda engine: self._controller.engine_failed(engine, clock()),
+        )
         encoders = Encoders(threads=min(cores, 4))
         self.house = House(synthesizer, encoders, self._controller)
         await synthesizer.start()
@@ -134,6 +140,8 @@ class App:
             ledger = Report(self._member.folder / LEDGER, self._controller.quotas)
             self._neighbours = Neighbours(self._member.folder, self._member.number, self._metrics.snapshot)
             background += [asyncio.create_task(ledger.run()), asyncio.create_task(self._neighbours.run())]
+        for task in background:
+            task.add_done_callback(_complain)
         try:
             if self._member is not None:
                 await synthesizer.wait_ready()
@@ -143,6 +151,7 @@ class App:
             yield
         finally:
             for task in background:
+                task.remove_done_callback(_complain)
                 task.cancel()
             await asyncio.gather(*background, return_exceptions=True)
             self.house.close()
@@ -305,7 +314,7 @@ def _keyring(config: Config) -> Keyring:
             config.keys, file, key_quota=bounds.key_quota(config), address_quota=bounds.address_quota(config)
         )
     except AccountsError as problem:
-        raise ConfigError(f"accounts: {problem}") from None
+        raise ConfigError(f"accounts or keys: {problem}") from None
 
 
 def _redis(config: Config) -> Store:
@@ -320,11 +329,17 @@ def _redis(config: Config) -> Store:
         raise ConfigError(f"redis_url: {problem}") from None
 
 
+def _complain(task: "asyncio.Task[None]") -> None:
+    """What runs beside the server should not end in a fault that nobody hears of."""
+    if not task.cancelled() and (problem := task.exception()) is not None:
+        logger.error("a part of the server has ended", exc_info=problem)
+
+
 async def _reject(rejection: Rejection, receive: Receive, send: Send, socket: SocketProtocol) -> None:
     """The HTTP answer; holds on until the socket is gone, because uvicorn logs an error for one that returns before."""
     headers = [(b"content-type", b"text/plain; charset=utf-8")]
     if rejection.retry_after is not None:
-        headers.append((b"retry-after", str(max(1, round(rejection.retry_after))).encode()))
+        headers.append((b"retry-after", str(max(1, math.ceil(rejection.retry_after))).encode()))
     if rejection.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "websocket.http.response.start", "status": rejection.status, "headers": headers})

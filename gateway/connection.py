@@ -186,6 +186,9 @@ class Connection:
     def realtime_only(self, voice: Voice) -> bool:
         return self._house.controller.realtime_only(voice.engine)
 
+    def cheaper_opus(self, voice: Voice) -> bool:
+        return self._house.controller.cheaper_opus(voice.engine)
+
     def new_id(self) -> int:
         return self._house.new_id()
 

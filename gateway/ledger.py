@@ -19,7 +19,9 @@ from .house import clock
 
 logger = logging.getLogger("voxgate.ledger")
 
-LINE_BYTES = 1 << 20  # of one message: some ten thousand accounts that changed at once
+LINE_BYTES = 1 << 20  # of one message
+ACCOUNTS = 1000  # of one message, well within that
+REMEMBERED = 20_000  # accounts; addresses are without number
 RECONNECT_S = 0.2
 
 Usages = dict[str, Usage]
@@ -31,13 +33,24 @@ class Sums:
     """The usage of every account by gateway. Pure."""
 
     def __init__(self) -> None:
-        self._usage: dict[str, dict[int, Usage]] = defaultdict(dict)  # account -> gateway -> what it uses there
+        self._usage: dict[str, dict[int, Usage]] = {}  # account -> gateway -> what it uses there
         self._gone: dict[str, int] = defaultdict(int)  # characters that gateways sent which are no more
 
     def report(self, gateway: int, usages: Usages) -> None:
         """What these accounts use on one gateway now."""
         for account, usage in usages.items():
-            self._usage[account][gateway] = usage
+            by_gateway = self._usage.pop(account, {})
+            by_gateway[gateway] = usage
+            self._usage[account] = by_gateway  # the last: those that were not heard of for long are first
+        if len(self._usage) > REMEMBERED:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Makes room: of the accounts that use nothing anywhere those that were not heard of for the longest."""
+        idle = [account for account, by_gateway in self._usage.items() if not any(map(_in_use, by_gateway.values()))]
+        for account in idle[: REMEMBERED // 10]:
+            del self._usage[account]
+            self._gone.pop(account, None)
 
     def leave(self, gateway: int) -> tuple[str, ...]:
         """The gateway has ended, and with it all that was used there, but for what was sent; the accounts it had."""
@@ -48,12 +61,12 @@ class Sums:
 
     def others(self, gateway: int, account: str) -> Usage:
         """What an account uses on all gateways but this one."""
-        others = [usage for other, usage in self._usage[account].items() if other != gateway]
+        others = [usage for other, usage in self._usage.get(account, {}).items() if other != gateway]
         return Usage(
             connections=sum(usage.connections for usage in others),
             contexts=sum(usage.contexts for usage in others),
             utterances=sum(usage.utterances for usage in others),
-            characters=sum(usage.characters for usage in others) + self._gone[account],
+            characters=sum(usage.characters for usage in others) + self._gone.get(account, 0),
         )
 
     @property
@@ -119,7 +132,7 @@ class Ledger:
     def _tell(self, gateway: int, accounts: tuple[str, ...]) -> None:
         if accounts:
             usages = {account: self._sums.others(gateway, account) for account in accounts}
-            self._writers[gateway].write(_encode(usages) + b"\n")
+            self._writers[gateway].writelines(_lines(usages))
 
 
 class Report:
@@ -132,10 +145,12 @@ class Report:
     async def run(self) -> None:
         """Until cancelled. A ledger that is not there is looked for again: until then this gateway counts alone."""
         while True:
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(OSError):  # not there yet, or not any more
                 reader, writer = await asyncio.open_unix_connection(self._path, limit=LINE_BYTES)
                 try:
                     await self._exchange(reader, writer)
+                except ValueError as problem:
+                    logger.error("what the ledger says cannot be read: %s", problem)
                 finally:
                     writer.close()
             await asyncio.sleep(RECONNECT_S)
@@ -148,6 +163,7 @@ class Report:
                     self._quotas.others(account, usage, clock())
         finally:
             telling.cancel()
+            await asyncio.gather(telling, return_exceptions=True)
 
     async def _tell(self, writer: asyncio.StreamWriter) -> None:
         changed = asyncio.Event()
@@ -156,5 +172,15 @@ class Report:
         while True:
             await changed.wait()
             changed.clear()
-            writer.write(_encode(self._quotas.take_changes()) + b"\n")
+            writer.writelines(_lines(self._quotas.take_changes()))
             await writer.drain()
+
+
+def _in_use(usage: Usage) -> bool:
+    return bool(usage.connections or usage.contexts or usage.utterances)
+
+
+def _lines(usages: Usages) -> list[bytes]:
+    """As many messages as it takes."""
+    accounts = list(usages.items())
+    return [_encode(dict(accounts[at : at + ACCOUNTS])) + b"\n" for at in range(0, len(accounts), ACCOUNTS)]

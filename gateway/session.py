@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..admission.answer import Outcome, Permit, Refusal
-from ..codecs.packetizer import Packet, UnsupportedCodec, choose_format
+from ..codecs.packetizer import WIRE_CODECS, Packet, UnsupportedCodec, choose_format
 from ..synth.engine import Voice
 from ..synth.segment import Segment, Style, Urls
 from . import wire
@@ -251,12 +251,16 @@ class Session:
         voice = self._voice(start, voices)
         if isinstance(voice, Failure):
             return voice
+        codec = start.codec or self.defaults.codec
+        if codec not in WIRE_CODECS:
+            return Failure("unsupported_codec", f"codec {codec!r} is not one of {', '.join(WIRE_CODECS)}")
         try:
             form = choose_format(
-                start.codec or self.defaults.codec,
+                codec,
                 start.sample_rate or self.defaults.sample_rate,
                 start.frame_ms,
                 voice.sample_rate,
+                economy=self._stage.cheaper_opus(voice),
             )
         except UnsupportedCodec as problem:
             return Failure("unsupported_codec", str(problem))

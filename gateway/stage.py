@@ -53,6 +53,10 @@ class Stage(Protocol):
         """Whether there is no time for this voice of the quality tier just now."""
         ...
 
+    def cheaper_opus(self, voice: Voice) -> bool:
+        """Whether a context of this voice that begins now is to cost less CPU."""
+        ...
+
     def new_id(self) -> int:
         """A number never used before in this process, for an utterance or a track."""
         ...

@@ -45,6 +45,8 @@ def shares(config: Config, cores: int) -> list[Config]:
             workers=_share(workers, count, number),
             max_connections=_share(config.max_connections, count, number),
             max_utterances=_share(config.max_utterances, count, number) if config.max_utterances else 0,
+            min_utterances=_share(config.min_utterances, count, number),
+            max_waiting=_share(config.max_waiting, count, number) if config.max_waiting else 0,
             max_queued_segments=_share(config.max_queued_segments, count, number),
         )
         for number in range(count)

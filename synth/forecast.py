@@ -36,11 +36,10 @@ def predicted_wait(
     """
     work, wait = running_s + own_s, 0.0
     for dry_at, cost_s in sorted(due):
+        work += cost_s
         if dry_at == float("-inf"):
-            work += cost_s
             wait = (work - own_s) / workers
         else:
-            work += cost_s
             wait = max(wait, work / workers - _allowed(dry_at - now))
     return wait
 

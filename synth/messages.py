@@ -44,6 +44,7 @@ class Failed(msgspec.Struct, frozen=True, array_like=True, tag="failed"):
 
     job: int
     message: str
+    broken: bool = False  # the engine's fault and not that of the text
 
 
 Reply = Ready | Spoken | Failed

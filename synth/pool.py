@@ -62,6 +62,10 @@ class PoolListener(Protocol):
 
     def on_failed(self, job: int, message: str) -> None: ...
 
+    def on_broken(self) -> None:
+        """The engine failed, not one text: a worker was lost, or its model raised what is no answer."""
+        ...
+
 
 class Pool:
     def __init__(
@@ -162,8 +166,10 @@ class Pool:
         match reply:
             case Spoken(job, pcm, compute_s):
                 self._listener.on_spoken(job, np.frombuffer(pcm, np.int16), compute_s)
-            case Failed(job, message):
+            case Failed(job, message, broken):
                 self._listener.on_failed(job, message)
+                if broken:
+                    self._listener.on_broken()
         self._listener.on_idle()
 
     def on_worker_lost(self, worker: "_Worker", job: int | None) -> None:
@@ -172,6 +178,8 @@ class Pool:
             self._idle_like(worker).remove(worker)
         if job is not None:
             self._listener.on_failed(job, "the engine worker died")
+        if worker.ready:  # one that never came up is the start's to judge
+            self._listener.on_broken()
 
     def _idle_like(self, worker: "_Worker") -> "list[_Worker]":
         return self._idle_bulk if worker.seat < self._bulk_seats else self._idle_express

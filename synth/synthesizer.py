@@ -61,7 +61,9 @@ class Synthesizer:
         nice: int = BULK_NICE,
         caches: Levels | None = None,
         clock: Callable[[], float] = time.monotonic,
+        on_broken: Callable[[str], None] = lambda engine: None,
     ) -> None:
+        """`on_broken`: is told the engine that failed for no fault of a text."""
         self._clock = clock
         self.target_lead_s = TARGET_LEAD_S
         self.caches = caches or Levels()
@@ -74,6 +76,7 @@ class Synthesizer:
         self._dispatch_soon: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._workers = workers
+        self._on_broken = on_broken
         self._cost = Cost()
         self.compute_s = 0.0  # spent in engines so far
         self.audio_s = 0.0  # that came of it
@@ -211,6 +214,10 @@ class Synthesizer:
         if self._utterances.get(record.id) is record:
             self.close_utterance(record.id)
             record.listener.on_failed(record.id, message)
+
+    def on_broken(self) -> None:
+        if self.info is not None:
+            self._on_broken(self.info.name)
 
     # --- look-up ------------------------------------------------------------------------------------------------
 

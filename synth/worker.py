@@ -80,7 +80,7 @@ def answer(engine: SegmentEngine, request: Synthesize) -> Spoken | Failed:
         return Failed(request.job, str(error))
     except Exception as error:
         logger.exception("job %d failed", request.job)
-        return Failed(request.job, f"{type(error).__name__}: {error}")
+        return Failed(request.job, f"{type(error).__name__}: {error}", broken=True)
     return Spoken(request.job, pcm.tobytes(), time.perf_counter() - began_at)
 
 

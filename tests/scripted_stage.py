@@ -68,6 +68,9 @@ class ScriptedStage:
     def realtime_only(self, voice: Voice) -> bool:
         return self.hurried
 
+    def cheaper_opus(self, voice: Voice) -> bool:
+        return self.hurried
+
     def new_id(self) -> int:
         return next(self._ids)
 

@@ -152,12 +152,13 @@ def test_failures_open_it_when_they_come_together():
     assert refused == Refused(1.5, Cause.FAILURES)
 
 
-def test_a_success_between_failures_means_they_are_not_in_a_row():
+def test_one_failure_less_than_the_limit_changes_nothing():
     it = breaker()
     for _ in range(4):
         it.failure(0.0)
-    it.success(0.1)
-    it.failure(0.2)
+    it.failure(10.1)
+    assert it.state is State.NORMAL
+    it.failure(10.2)
     assert it.state is State.NORMAL
 
 

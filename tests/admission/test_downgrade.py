@@ -22,8 +22,8 @@ def test_memory_narrows_the_batch_in_steps_down_to_a_single_slot_and_back():
 
 def test_want_of_time_saves_work_and_never_narrows():
     it = Downgrades(16)
-    assert taken(it, {Cause.TIME}, 5, 20) == [(5.0, 16, 1), (6.0, 16, 2), (7.0, 16, 3)]
-    assert (it.caches_first, it.cheaper_opus, it.realtime_only) == (True, True, True)
+    assert taken(it, {Cause.TIME}, 5, 20) == [(5.0, 16, 1), (6.0, 16, 2)]
+    assert (it.cheaper_opus, it.realtime_only) == (True, True)
 
 
 def test_a_cause_that_comes_back_goes_on_from_where_it_was_and_one_step_at_a_time():
@@ -35,15 +35,15 @@ def test_a_cause_that_comes_back_goes_on_from_where_it_was_and_one_step_at_a_tim
 
 def test_each_cause_has_steps_of_its_own():
     it = Downgrades(16)
-    assert taken(it, {Cause.MEMORY, Cause.TIME}, 0, 9) == [(0.0, 8, 1), (1.0, 4, 2), (2.0, 1, 3)]
-    assert taken(it, {Cause.TIME}, 10, 20) == [(10.0, 4, 3), (11.0, 8, 3), (12.0, 16, 3)]
-    assert taken(it, {Cause.FAILURES}, 30, 40) == [(30.0, 16, 2), (31.0, 16, 1), (32.0, 16, 0)]
+    assert taken(it, {Cause.MEMORY, Cause.TIME}, 0, 9) == [(0.0, 8, 1), (1.0, 4, 2), (2.0, 1, 2)]
+    assert taken(it, {Cause.TIME}, 10, 20) == [(10.0, 4, 2), (11.0, 8, 2), (12.0, 16, 2)]
+    assert taken(it, {Cause.FAILURES}, 30, 40) == [(30.0, 16, 1), (31.0, 16, 0)]
 
 
 def test_an_engine_without_slots_knows_only_want_of_time():
     it = Downgrades(None)
     assert taken(it, {Cause.MEMORY}, 0, 10) == [(0.0, None, 0)]
-    assert not it.caches_first
+    assert not it.cheaper_opus
 
 
 def test_a_small_batch_never_becomes_none():

@@ -96,8 +96,8 @@ def test_fair_shares_are_equal_among_those_this_engine_speaks_for():
 def test_what_is_given_up_is_told_in_words():
     it = Line("gpu", breaker=BreakerSettings(), limit=LimitSettings(), queue=QueueSettings(), max_slots=8, now=0.0)
     it.downgrades.advance({Cause.TIME, Cause.MEMORY}, 0.0)
-    assert it.given_up == ["caches first", "batch of 4"]
+    assert it.given_up == ["cheaper Opus", "batch of 4"]
     assert it.told(3.0) == {
-        "state": "normal", "causes": [], "for_s": 3.0, "given_up": ["caches first", "batch of 4"], "active": 0,
+        "state": "normal", "causes": [], "for_s": 3.0, "given_up": ["cheaper Opus", "batch of 4"], "active": 0,
         "limit": 200, "waiting": 0,
     }  # fmt: skip

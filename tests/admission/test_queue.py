@@ -30,6 +30,15 @@ def test_while_newcomers_are_refused_the_newest_may_hardly_wait():
     assert it.verdict(0.1, 0.2, 0.9) is None  # calm again
 
 
+def test_one_who_would_hardly_wait_in_any_case_says_nothing_of_the_house():
+    it = room()
+    assert it.verdict(0.05, 0.0, 0.0) == "wait"
+    assert it.verdict(0.05, 0.199, 0.0) is None
+    assert it.allowed_wait(0.2, 0.0) == 0.2
+    assert it.verdict(0.25, 0.2, 0.0) == "wait"
+    assert it.allowed_wait(0.2, 0.0) == pytest.approx(0.02)
+
+
 def test_a_queue_that_stands_lets_newcomers_wait_only_shortly():
     it = room()
     it.join(1, "", 0, 9.0, 0.0)
@@ -44,15 +53,14 @@ def test_next_is_the_highest_priority_then_the_account_with_the_least_then_the_o
     for ticket, account, priority in [(1, "greedy", 0), (2, "modest", 0), (3, "modest", 0), (4, "greedy", 1)]:
         it.join(ticket, account, priority, 9.0, 0.0)
     active = {"greedy": 5, "modest": 1}
-    assert [it.take(active) for _ in range(5)] == [4, 2, 3, 1, None]
+    assert it.ranked(active) == [4, 2, 3, 1]
 
 
-def test_all_are_ranked_and_the_first_is_next():
+def test_all_are_ranked():
     it = room()
     for ticket in range(6):
         it.join(ticket, "ab"[ticket % 2], ticket // 4, 9.0, 0.0)
     assert it.ranked({"a": 1}) == [5, 4, 1, 3, 0, 2]
-    assert it.peek({"a": 1}) == 5
 
 
 def test_one_who_waited_in_vain_shows_that_newcomers_would_too():
@@ -69,9 +77,7 @@ def test_whose_deadline_has_passed_is_told_once():
     it.join(2, "", 0, 1.0, 0.0)
     it.join(3, "", 0, 1.5, 0.0)
     it.leave(3)
-    assert it.wake_at() == 1.0
-    assert [it.expire(1.6), it.expire(1.6), it.expire(2.0), it.expire(9.0)] == [2, None, 1, None]
-    assert it.wake_at() == float("inf")
+    assert [it.expire(now) for now in (0.99, 1.0, 1.6, 1.99, 2.0, 9.0)] == [None, 2, None, None, 1, None]
 
 
 def test_who_joins_again_has_the_new_deadline_only():
@@ -80,8 +86,7 @@ def test_who_joins_again_has_the_new_deadline_only():
     it.join(1, "", 0, 1.0, 0.0)
     it.leave(1)
     it.join(1, "", 0, 5.0, 0.5)
-    assert it.wake_at() == 5.0
-    assert [it.expire(2.0), it.expire(5.0)] == [None, 1]
+    assert [it.expire(2.0), it.expire(4.99), it.expire(5.0)] == [None, None, 1]
 
 
 def test_those_that_join_and_leave_leave_nothing_behind():
@@ -91,7 +96,7 @@ def test_those_that_join_and_leave_leave_nothing_behind():
         it.join(ticket, "", 0, 60.0, 0.0)
         it.leave(ticket)
     assert len(it._deadlines) < 100
-    assert it.wake_at() == 1e9
+    assert [it.expire(1e9 - 1), it.expire(1e9)] == [None, 0]
 
 
 @pytest.mark.parametrize(
@@ -132,10 +137,10 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule()
     def take(self) -> None:
-        ticket = self.it.take({})
-        assert (ticket is None) == (not self.inside)
-        if ticket is not None:
-            del self.inside[ticket]
+        ranked = self.it.ranked({})
+        assert set(ranked) == set(self.inside)
+        if ranked:
+            self.leave(ranked[0])
 
     @rule(ticket=st.integers(0, 50))
     def leave(self, ticket: int) -> None:
@@ -152,7 +157,7 @@ class AnyOrder(RuleBasedStateMachine):
     @invariant()
     def counts(self) -> None:
         assert len(self.it) == len(self.inside)
-        assert self.it.wake_at() == min(self.inside.values(), default=float("inf"))
+        assert set(self.it.ranked({})) == set(self.inside)
 
 
 AnyOrder.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

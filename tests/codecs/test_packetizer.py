@@ -385,3 +385,19 @@ def lag(sound, source):
     product = np.fft.irfft(np.fft.rfft(sound, size) * np.conj(np.fft.rfft(source, size)), size)
     best = int(np.argmax(product))
     return best if best < size // 2 else best - size
+
+
+@pytest.mark.parametrize("codec", ["opus", "ogg_opus"])
+@pytest.mark.parametrize("rate", [8000, 24000, 48000])
+def test_economy_is_fewer_bits_and_every_sample(codec: str, rate: int):
+    pcm = (9000 * np.sin(np.arange(24000) * 2 * np.pi * 440 / 24000)).astype(np.int16)
+    sizes = {}
+    for economy in (False, True):
+        form = choose_format(codec, rate, 20, 24000, economy=economy)
+        packetizer, decoder = Packetizer(form, 24000), StreamDecoder(form)
+        packets = packetizer.push(pcm) + packetizer.finish()
+        decoded = np.concatenate([decoder.push(pack_audio(form, packets)), decoder.finish(packetizer.samples)])
+        assert len(decoded) == rate
+        assert np.abs(decoded[rate // 4 : -rate // 4].astype(int)).max() > 7000
+        sizes[economy] = sum(len(packet.payload) for packet in packets)
+    assert sizes[True] <= sizes[False]

@@ -1,6 +1,7 @@
 """Pulled plugs: killed workers, readers that stall, clients that vanish, shutdowns in mid-sentence."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -42,6 +43,37 @@ async def test_killing_every_worker_ends_what_they_spoke_and_the_server_speaks_a
 
             await eventually("three workers again", lambda: len(children_of(pid)) == 3)
             await talk.speak("after", "And it speaks again.")
+
+
+async def test_an_engine_that_keeps_dying_takes_nothing_new_until_a_probe_was_heard():
+    with running_server("--workers", "1", "--engine-failures", "2") as url:
+        pid = server_pid(url)
+        async with talking(url) as talk:
+            await talk.speak("before", "So that the engine is known.")
+            victims = children_of(pid)
+            assert len(victims) == 2
+            for victim in victims:
+                os.kill(victim, signal.SIGKILL)
+            await eventually("both were missed", lambda: not set(victims) & set(children_of(pid)))
+            await eventually("the breaker is open", lambda: state_of(url) in ("open", "half_open"))
+            if state_of(url) == "open":
+                await talk.say("text", "refused", text="Not now. ")
+                error = await talk.until("error", "refused")
+                assert error["code"] == "overloaded"
+                assert 0 < error["retry_after"] <= 4
+            await eventually("two workers again", lambda: len(children_of(pid)) == 2)
+            await eventually("it may be tried", lambda: state_of(url) == "half_open")
+            await talk.speak("probe", "And it speaks again.")
+            await eventually("it is as before", lambda: state_of(url) in ("normal", "degraded"))
+
+
+def state_of(url: str) -> str | None:
+    """Of the engine's breaker; None while the server is not ready."""
+    try:
+        with urllib.request.urlopen(f"{url}/health/ready") as answer:
+            return json.load(answer)["engines"]["hibari"]["state"]
+    except urllib.error.HTTPError:
+        return None
 
 
 async def test_a_reader_that_never_recovers_is_closed_with_4408_and_others_live():

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright, expect
 
 from running import running_server
-from voxgate.client import Audio, Done, connect
+from voxgate.client import Audio, Context, Done, connect
 from voxgate.codecs.opus import OpusDecoder
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -298,16 +298,23 @@ async def test_text_that_cannot_be_spoken_is_answered_in_words(url: str, page: P
     await expect(page.get_by_text("There was nothing to speak in this text.")).to_be_visible()
 
 
+@asynccontextmanager
+async def house_filled(url: str) -> AsyncIterator[Context]:
+    """Somebody else is being spoken to, slowly."""
+    async with connect(url) as other:
+        context = await other.start(lead_ms=0)
+        await context.send(TEXT * 20)
+        await context.end()
+        async for event in context:
+            if isinstance(event, Audio):
+                break
+        yield context
+
+
 async def test_a_full_server_is_said_and_counted_down(page: Page):
     with running_server("--max-utterances", "1") as url:
         await open_page(page, url)
-        async with connect(url) as other:
-            context = await other.start(lead_ms=0)
-            await context.send(TEXT * 20)
-            await context.end()
-            async for event in context:
-                if isinstance(event, Audio):
-                    break
+        async with house_filled(url) as context:
             await write(page, TEXT)
             await speak(page)
 
@@ -321,13 +328,7 @@ async def test_a_full_server_is_said_and_counted_down(page: Page):
 
 async def test_a_server_that_is_full_from_the_start_is_not_taken_for_one_that_wants_a_key(page: Page):
     with running_server("--max-utterances", "1") as url:
-        async with connect(url) as other:
-            context = await other.start(lead_ms=0)
-            await context.send(TEXT * 20)
-            await context.end()
-            async for event in context:
-                if isinstance(event, Audio):
-                    break
+        async with house_filled(url) as context:
             await page.goto(url)
             await expect(page.get_by_text("The server takes no more connections right now.")).to_be_visible()
             await context.cancel()

@@ -86,6 +86,11 @@ def test_keys_of_the_settings_and_of_the_file_are_both_let_in_and_no_others(tmp_
     ]  # fmt: skip
 
 
+def test_an_empty_key_is_refused():
+    with pytest.raises(AccountsError, match="empty key"):
+        Keyring(["secret", ""])
+
+
 def test_a_file_that_is_missing_says_so(tmp_path: Path):
     with pytest.raises(AccountsError, match="No such file"):
         Keyring((), tmp_path / "none.toml")

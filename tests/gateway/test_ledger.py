@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from running import eventually
 from voxgate.admission.quotas import Quota, Quotas, Usage
 from voxgate.gateway.house import clock
-from voxgate.gateway.ledger import Ledger, Report, Sums
+from voxgate.gateway.ledger import REMEMBERED, Ledger, Report, Sums
 
 USAGES = st.builds(Usage, *[st.integers(0, 9)] * 4)
 
@@ -32,6 +32,28 @@ def test_a_gateway_that_is_gone_uses_nothing_but_has_sent_what_it_sent():
     sums.report(1, {"bot": Usage(2, 3, 4, 500)})
     assert sums.leave(1) == ("bot",)
     assert sums.others(2, "bot") == Usage(characters=500)
+
+
+def test_accounts_without_number_are_forgotten_and_those_in_use_are_not():
+    sums = Sums()
+    sums.report(1, {"bot": Usage(connections=1, characters=7)})
+    for number in range(3 * REMEMBERED):
+        sums.report(1, {f"address {number}": Usage(characters=1)})
+    assert len(sums.accounts) <= REMEMBERED
+    assert sums.others(2, "bot") == Usage(connections=1, characters=7)
+
+
+async def test_more_accounts_than_fit_a_message_are_told_all(path: Path):
+    ledger, one, other = Ledger(path), Quotas(), Quotas()
+    names = [f"{number:05} {'x' * 110}" for number in range(9_000)]
+    for name in names:
+        one.connect(name, clock())
+    ledger.start()
+    try:
+        async with reporting(path, one, other):
+            await eventually("all", lambda: all(other.usage(name).connections == 1 for name in names))
+    finally:
+        ledger.close()
 
 
 def gateway() -> Quotas:

@@ -534,6 +534,22 @@ def test_one_context_too_many_is_refused_and_the_others_live():
     assert talk.session.live == 2
 
 
+def test_what_is_for_http_bodies_only_is_no_codec_of_the_wire():
+    talk = Conversation()
+    told = talk.start("a", codec="flac")
+    assert (codes(told), ends(told, "a")) == (["unsupported_codec"], ["error"])
+    assert "ogg_opus" in told[0]["message"]
+
+
+def test_while_there_is_no_time_contexts_that_begin_are_encoded_for_less():
+    talk = Conversation()
+    talk.start("careful", codec="opus")
+    talk.stage.hurried = True
+    talk.start("cheap", codec="opus")
+    forms = {name: context.settings.form for name, context in talk.session._live.items()}
+    assert (forms["careful"].economy, forms["cheap"].economy) == (False, True)
+
+
 def test_a_full_house_ends_the_context_with_a_hint_when_to_return():
     talk = Conversation(house=admission.Limits(utterances=1))
     talk.say("text", "a", text="First one. ")

@@ -33,6 +33,8 @@ def test_shares_add_up_to_the_whole_and_none_is_empty(gateways: int, workers: in
     assert all(part.gateways == 1 and part.workers >= 1 and part.max_connections >= 1 for part in parts)
     assert sum(part.workers for part in parts) == max(workers or cores, gateways)
     assert sum(part.max_connections for part in parts) == max(connections, gateways)
+    assert sum(part.min_utterances for part in parts) == max(10, gateways)
+    assert sum(part.max_waiting for part in parts) == 256
     assert max(part.workers for part in parts) - min(part.workers for part in parts) <= 1
 
 

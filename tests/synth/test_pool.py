@@ -22,6 +22,7 @@ class Recorder:
 
     def __init__(self):
         self.outcomes = {}
+        self.broken = 0
         self.changed = asyncio.Event()
 
     def on_idle(self):
@@ -34,6 +35,9 @@ class Recorder:
     def on_failed(self, job, message):
         self.outcomes[job] = message
         self.changed.set()
+
+    def on_broken(self):
+        self.broken += 1
 
     async def until(self, condition):
         async with asyncio.timeout(30):
@@ -96,14 +100,14 @@ async def test_every_worker_speaks_the_same_samples(pool, recorder):
 
 
 async def test_a_refused_segment_costs_no_worker(pool, recorder):
-    workers = pool.pids
+    workers, broken = pool.pids, recorder.broken
 
     assert await recorder.outcome(pool.submit(segment("Hi."), Style("nobody"))) == "unknown voice 'nobody'"
-    assert pool.pids == workers
+    assert (pool.pids, recorder.broken) == (workers, broken)
 
 
 async def test_a_killed_worker_fails_its_job_and_is_replaced_while_others_go_on(pool, recorder):
-    restarts, victim = pool.restarts, pool.pids[0]
+    restarts, victim, broken = pool.restarts, pool.pids[0], recorder.broken
     jobs = [pool.submit(segment(LONG * 5), HEART), pool.submit(segment(LONG * 5), HEART)]
 
     os.kill(victim, signal.SIGKILL)
@@ -114,7 +118,7 @@ async def test_a_killed_worker_fails_its_job_and_is_replaced_while_others_go_on(
     assert pool.ready
     await recorder.until(lambda: pool.idle == 2)
     assert victim not in pool.pids
-    assert pool.restarts == restarts + 1
+    assert (pool.restarts, recorder.broken) == (restarts + 1, broken + 1)
 
 
 async def test_an_idle_worker_that_dies_is_replaced_before_it_gets_work(pool, recorder):

@@ -138,7 +138,7 @@ def test_a_refused_segment_fails_alone(served):
 
 
 def test_a_broken_segment_fails_alone(served):
-    assert served.ask(1, "break") == Failed(1, "RuntimeError: out of luck")
+    assert served.ask(1, "break") == Failed(1, "RuntimeError: out of luck", broken=True)
     assert isinstance(served.ask(2, "next"), Spoken)
 
 
