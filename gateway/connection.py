@@ -17,6 +17,7 @@ from ..admission.answer import Ask, Permit, Refusal, Waiting
 from ..codecs.packetizer import Format
 from ..synth.engine import Voice
 from ..synth.segment import Segment, Style
+from ..synth.wakeup import call_at
 from . import errors
 from .accounts import Account
 from .context import NEVER, Failure
@@ -115,9 +116,8 @@ class Connection:
             self.close(errors.CLOSE_SLOW_READER)
         elif self.session.abusive:
             self.close(errors.CLOSE_POLICY)
-        if self._close_code is not None or messages:
-            return
-        await self._wait(now + RETRY_S if blocked else self.session.wake_at(now))
+        if self._close_code is None:
+            await self._wait(now + RETRY_S if blocked else self.session.wake_at(now))
 
     async def _send_all(self, messages: list[str | bytes]) -> None:
         """A peer that takes nothing blocks here; when the stall limit has passed, it is closed."""
@@ -138,10 +138,12 @@ class Connection:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if until != NEVER and not self._changed.is_set():
-            delay = max(0.0, until - clock())
-            self._timer = asyncio.get_running_loop().call_later(delay, self._changed.set)
-        await self._changed.wait()
+        if until <= clock():
+            await asyncio.sleep(0)  # there is more to say: other connections first
+        else:
+            if until != NEVER and not self._changed.is_set():
+                self._timer = call_at(until, self._changed.set)
+            await self._changed.wait()
         self._changed.clear()
 
     def _blocked(self) -> bool:

@@ -356,20 +356,20 @@ class Context:
         rate = self.settings.form.sample_rate
         batch: list[Packet] = []
         batch_bytes = total_bytes = 0
+        batch_s = 0.0
         while self._queue and total_bytes < POLL_BYTES:
             item = self._queue[0]
             if isinstance(item, Packet):
                 duration = (item.end - item.start) / rate
-                if not self.pacer.may_send(now, duration):
+                if not self.pacer.may_send(now, duration, batch_s):
                     break
-                self._observe(now)
-                self.pacer.sent(now, duration, self._owed_since())
                 batch.append(item)
+                batch_s += duration
                 batch_bytes += len(item.payload)
                 total_bytes += len(item.payload)
             if batch and (batch_bytes >= MESSAGE_BYTES or not isinstance(item, Packet)):
-                out.append(self._audio_message(batch))
-                batch, batch_bytes = [], 0
+                out.append(self._audio_message(batch, batch_s, now))
+                batch, batch_bytes, batch_s = [], 0, 0.0
             if not isinstance(item, Packet):
                 out.append(wire.serialize(item))
                 self.flushes -= isinstance(item, wire.Flushed)
@@ -378,7 +378,7 @@ class Context:
             self._queue.popleft()
             self.progress_at = now
         if batch:
-            out.append(self._audio_message(batch))
+            out.append(self._audio_message(batch, batch_s, now))
         self._settle(now)
 
     def take_told(self) -> list[str]:
@@ -401,7 +401,9 @@ class Context:
             return max(self._idle_at, self.pacer.until - IDLE_FLUSH_LEAD_S)
         return NEVER
 
-    def _audio_message(self, packets: list[Packet]) -> bytes:
+    def _audio_message(self, packets: list[Packet], seconds: float, now: float) -> bytes:
+        self._observe(now)
+        self.pacer.sent(now, seconds, self._owed_since())
         header = wire.audio_header(
             first=self._sequence == 0, stream=self.stream, sequence=self._sequence, start=packets[0].start
         )
@@ -414,7 +416,7 @@ class Context:
         return message
 
     def _observe(self, now: float) -> None:
-        """Before a packet goes out: tells the stage how long a listener with nothing in hand has waited for it."""
+        """Before audio goes out: tells the stage how long a listener with nothing in hand has waited for it."""
         if self._permit is None or self.pacer.lead(now) > 0:
             self._unheard = False
             return

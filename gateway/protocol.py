@@ -4,7 +4,7 @@ The only file that leans on uvicorn's inner names, which tests/gateway/test_prot
 """
 
 import fcntl
-import struct
+import sys
 import termios
 from asyncio.transports import BaseTransport
 from typing import Any
@@ -22,6 +22,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
         self.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+        self._kernel_socket = transport.get_extra_info("socket")
 
     async def run_asgi(self) -> None:
         extensions: dict[str, Any] = self.scope["extensions"]  # type: ignore[typeddict-item]
@@ -31,9 +32,9 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     def unacknowledged_bytes(self) -> int:
         """Bytes written that the peer has not acknowledged: in this process, and in the kernel (Linux: SIOCOUTQ)."""
         waiting = self.transport.get_write_buffer_size()
-        socket = self.transport.get_extra_info("socket")
         try:
-            return waiting + struct.unpack("i", fcntl.ioctl(socket.fileno(), termios.TIOCOUTQ, b"\0\0\0\0"))[0]
+            told = fcntl.ioctl(self._kernel_socket.fileno(), termios.TIOCOUTQ, b"\0\0\0\0")
+            return waiting + int.from_bytes(told, sys.byteorder)
         except (OSError, ValueError, AttributeError):  # the socket is closed or was never one of the kernel's
             return waiting
 

@@ -25,6 +25,7 @@ from .forecast import Cost, predicted_wait
 from .pool import Pool
 from .scheduler import Scheduler
 from .segment import Segment, Style
+from .wakeup import call_at
 
 TARGET_LEAD_S = 4.0  # a listener with so much audio in hand does not need a core
 BULK_NICE = 15  # leaves an express worker 97 % of a core it shares with a bulk one (sched(7): 1024 against 36)
@@ -299,7 +300,7 @@ class Synthesizer:
                 self._jobs[self._pool.submit(segment, record.style, express=not record.heard)] = record, segment
         wakes = [self._fresh.wake_at(now), self._missed.wake_at(now) if self._pool.idle else None]
         if (wake_at := min((at for at in wakes if at is not None), default=None)) is not None:
-            self._timer = asyncio.get_running_loop().call_later(max(0.0, wake_at - now), self._dispatch)
+            self._timer = call_at(wake_at, self._dispatch)
 
     def _next_missed(self, now: float) -> tuple[int, Segment] | None:
         """What an idle worker can take; the express ones are for listeners who have heard nothing yet."""
