@@ -29,7 +29,7 @@ class Pacer:
 
     def __init__(self, lead_s: float) -> None:
         self.lead_s = lead_s
-        self.quantum_s = min(lead_s / 4, 0.5)
+        self.quantum_s = min(lead_s / 3, 0.75)
         self.sent_s = 0.0
         self.underruns = Underruns()
         self._until = _NEVER

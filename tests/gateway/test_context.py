@@ -153,7 +153,7 @@ def test_a_full_listener_is_woken_for_when_there_is_room_again():
     while scene.poll(0.0):
         pass
 
-    assert scene.context.wake_at(0.0) == pytest.approx(0.25)
+    assert scene.context.wake_at(0.0) == pytest.approx(1 / 3)
 
 
 def test_speech_owed_and_late_is_an_underrun_silence_of_the_writer_is_not():
