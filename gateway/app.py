@@ -31,8 +31,12 @@ from ..synth.synthesizer import Synthesizer
 from ..synth.text.lexicon import LexiconError
 from . import bounds, supervisor, wire
 from .accounts import Account, AccountsError, Keyring
+from .adapters.names import BadNames, VoiceNames
+from .adapters.openai import OpenAi
+from .adapters.window import Window
 from .config import Config, ConfigError
 from .connection import Connection
+from .desk import Desk
 from .encoding import Encoders
 from .handshake import Accepted, Doorkeeper, Rejection
 from .house import House, clock
@@ -85,12 +89,10 @@ class App:
         self._pronunciation = _pronunciation(config)
         self._rehearsed = False  # every phrase has been spoken
         self.failure: str | None = None  # why this server can never speak, and had better end
-        self.house: House | None = None  # while the lifespan runs
-        self.connections: set[Connection] = set()
         self._metrics: Metrics | None = None  # while the lifespan runs
         self._neighbours: Neighbours | None = None  # … of several
         self._doorkeeper = Doorkeeper(_keyring(config), config.origins)
-        self._limits = Limits(
+        limits = Limits(
             contexts=config.max_contexts,
             message_bytes=config.max_message_bytes,
             pending_chars=config.max_pending_chars,
@@ -102,6 +104,7 @@ class App:
         )
         self._workers = config.workers or supervisor.cores()
         self._controller = bounds.controller(config, self._workers, self._forecast)
+        self._desk = Desk(self._controller, limits, ready=lambda: self._voices_ready)
         self._http = Starlette(
             lifespan=self._lifespan,
             routes=[
@@ -109,6 +112,7 @@ class App:
                 Route("/health/ready", self._ready),
                 Route("/v1/voices", self._voices),
                 Route("/metrics", self._scrape),
+                *OpenAi(Window(self._desk, self._doorkeeper, _voice_names(config), config.max_message_bytes)).routes,
                 Mount("/", _Page(directory=WEB, html=True)),
             ],
         )
@@ -129,13 +133,13 @@ class App:
             on_broken=lambda engine: self._controller.engine_failed(engine, clock()),
         )
         encoders = Encoders(threads=min(cores, 4))
-        self.house = House(synthesizer, encoders, self._controller)
+        house = self._desk.house = House(synthesizer, encoders, self._controller)
         await synthesizer.start()
         rehearsal = asyncio.create_task(self._rehearse(synthesizer))
-        self.house.lexicon = self._pronunciation.lexicon
-        self._metrics = Metrics(self.house)
-        background = [rehearsal, asyncio.create_task(Watch(self.house, self._metrics).run())]
-        background.append(asyncio.create_task(self._pronunciation.follow(self.house)))
+        house.lexicon = self._pronunciation.lexicon
+        self._metrics = Metrics(house)
+        background = [rehearsal, asyncio.create_task(Watch(house, self._metrics).run())]
+        background.append(asyncio.create_task(self._pronunciation.follow(house)))
         if self._member is not None:
             ledger = Report(self._member.folder / LEDGER, self._controller.quotas)
             self._neighbours = Neighbours(self._member.folder, self._member.number, self._metrics.snapshot)
@@ -154,7 +158,7 @@ class App:
                 task.remove_done_callback(_complain)
                 task.cancel()
             await asyncio.gather(*background, return_exceptions=True)
-            self.house.close()
+            house.close()
             await synthesizer.close()
             await self._caches.close()
             encoders.close()
@@ -172,6 +176,16 @@ class App:
             self._rehearsed = True
 
     @property
+    def house(self) -> House | None:
+        """What all connections share, while the server runs."""
+        return self._desk.house
+
+    @property
+    def connections(self) -> set[Connection]:
+        """Those being served."""
+        return self._desk.connections
+
+    @property
     def _voices_ready(self) -> bool:
         return self._rehearsed and self.house is not None and self.house.synthesizer.ready
 
@@ -184,24 +198,15 @@ class App:
             case Rejection():
                 await _reject(answer, receive, send, scope["extensions"][EXTENSION])
             case (Accepted() as accepted, admission.Permit() as permit):
-                outcome = admission.Outcome.DROPPED
-                try:
-                    await send({"type": "websocket.accept", "subprotocol": accepted.subprotocol})
-                    await self._serve(accepted, receive, send, scope["extensions"][EXTENSION])
-                    outcome = admission.Outcome.SERVED
-                finally:
-                    permit.release(outcome, clock())
-
-    async def _serve(self, accepted: Accepted, receive: Receive, send: Send, socket: SocketProtocol) -> None:
-        assert self.house is not None
-        connection = Connection(self.house, accepted.account, self._limits, accepted.defaults, receive, send, socket)
-        self.connections.add(connection)
-        self.house.connections.add(connection)
-        try:
-            await connection.serve()
-        finally:
-            self.connections.discard(connection)
-            self.house.connections.discard(connection)
+                await self._desk.serve(
+                    permit,
+                    accepted.account,
+                    receive,
+                    send,
+                    scope["extensions"][EXTENSION],
+                    defaults=accepted.defaults,
+                    accept={"type": "websocket.accept", "subprotocol": accepted.subprotocol},
+                )
 
     def _admit_socket(self, scope: Scope) -> Rejection | tuple[Accepted, admission.Permit]:
         if scope["path"] != STREAM_PATH:
@@ -211,15 +216,8 @@ class App:
         )
         if isinstance(examined, Rejection):
             return examined
-        if not self._voices_ready:
-            return Rejection(503, "the voices are still loading", 1.0)
-        self._controller.quotas.declare(examined.account.name, examined.account.quota, clock())
-        match self._controller.connect(examined.account.name, clock()):
-            case admission.Refusal(reason=reason) as refusal:
-                status = 429 if reason is admission.Reason.QUOTA else 503
-                return Rejection(status, refusal.message, refusal.retry_after)
-            case admission.Permit() as permit:
-                return examined, permit
+        permit = self._desk.admit(examined.account)
+        return permit if isinstance(permit, Rejection) else (examined, permit)
 
     def _forecast(self, ask: Ask, now: float) -> float:
         """How long until the engine could begin this one without harm to those who listen."""
@@ -315,6 +313,13 @@ def _keyring(config: Config) -> Keyring:
         )
     except AccountsError as problem:
         raise ConfigError(f"accounts or keys: {problem}") from None
+
+
+def _voice_names(config: Config) -> VoiceNames:
+    try:
+        return VoiceNames(config.voice_names)
+    except BadNames as problem:
+        raise ConfigError(f"voice_names: {problem}") from None
 
 
 def _redis(config: Config) -> Store:

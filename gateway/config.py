@@ -83,6 +83,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     lexicon: Annotated[str, Meta(description="file of words and how to pronounce them, read again when it changes")] = (
         ""
     )
+    voice_names: Annotated[
+        tuple[str, ...],
+        Meta(description="voices by the names that clients of other services use, each as name=voice"),
+    ] = ()
     urls: Annotated[
         str, Meta(pattern="^(short|drop|spell)$", description="web and mail addresses: short, drop or spell")
     ] = "short"

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,10 @@ from ..synth.wakeup import call_at
 from . import errors
 from .accounts import Account
 from .context import NEVER, Failure
+from .dialect import Dialect, Item
 from .encoding import EncoderTrack
 from .house import House
-from .protocol import SocketProtocol
+from .native import NATIVE
 from .session import Defaults, Limits, Session
 from .stage import Part
 
@@ -39,6 +40,14 @@ RETRY_S = 0.1  # how soon a blocked socket is looked at again
 clock = time.monotonic
 
 
+class Socket(Protocol):
+    """What lies under `receive` and `send`, where they are not enough: protocol.py has it of uvicorn's."""
+
+    def unacknowledged_bytes(self) -> int: ...
+
+    def force_close(self, code: int) -> None: ...
+
+
 class Connection:
     """Serves one accepted socket until it closes; implements the session's `Stage` over the house's parts."""
 
@@ -50,7 +59,8 @@ class Connection:
         defaults: Defaults,
         receive: Receive,
         send: Send,
-        socket: SocketProtocol,
+        socket: Socket,
+        dialect: Dialect = NATIVE,
     ) -> None:
         self._house = house
         self._account = account
@@ -62,7 +72,7 @@ class Connection:
         self._timer: asyncio.TimerHandle | None = None
         self._emptied = asyncio.Event()
         self._close_code: int | None = None
-        self.session = Session(self, limits, defaults, clock())
+        self.session = Session(self, limits, defaults, clock(), dialect)
 
     # --- the socket ------------------------------------------------------------------------------------------------
 
@@ -119,7 +129,7 @@ class Connection:
         if self._close_code is None:
             await self._wait(now + RETRY_S if blocked else self.session.wake_at(now))
 
-    async def _send_all(self, messages: list[str | bytes]) -> None:
+    async def _send_all(self, messages: list[Item]) -> None:
         """A peer that takes nothing blocks here; when the stall limit has passed, it is closed."""
         cut = asyncio.get_running_loop().call_later(
             self._limits.stall_s, self._socket.force_close, errors.CLOSE_SLOW_READER
@@ -128,8 +138,11 @@ class Connection:
             for message in messages:
                 if isinstance(message, str):
                     await self._send({"type": "websocket.send", "text": message})
-                else:
+                elif isinstance(message, bytes):
                     await self._send({"type": "websocket.send", "bytes": message})
+                else:
+                    self.close(message.code)
+                    return
         finally:
             cut.cancel()
 

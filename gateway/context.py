@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..admission.answer import Outcome, Permit, Reason, Refusal, Waiting
-from ..codecs.packetizer import Format, Packet, pack_audio
+from ..codecs.packetizer import Format, Packet
 from ..synth.engine import Voice
 from ..synth.segment import Segment, Style
 from ..synth.text.segmenter import Segmenter
 from . import wire
+from .dialect import Close, Dialect, Item, Spoken
+from .dialect import Event as Told
 from .life import TABLE, Event, State
 from .pacer import Pacer
 from .stage import Part, Stage, Track
@@ -75,7 +77,7 @@ class Failure:
 class Context:
     """A live context, or the memory of one that ended (`close` lets go of all but the record of what was said)."""
 
-    def __init__(self, name: str, stream: int, settings: Settings, stage: Stage, now: float) -> None:
+    def __init__(self, name: str, stream: int, settings: Settings, stage: Stage, dialect: Dialect, now: float) -> None:
         self.name = name
         self.stream = stream
         self.settings = settings
@@ -92,7 +94,9 @@ class Context:
         self.pacer = Pacer(settings.lead_s)
         self.sent_samples = 0
         self.bytes_sent = 0
+        self.sequence = 0  # audio messages so far
         self._stage = stage
+        self._dialect = dialect
         self._segmenter = Segmenter(settings.voice.scripts, settings.style.speed)
         self._timeline = Timeline(settings.voice.sample_rate)
         self._track: Track = stage.track(self.key, settings.form, settings.voice.sample_rate)
@@ -104,7 +108,7 @@ class Context:
         self._finishing = False
         self._held = False
         self._unread: deque[tuple[str | Event, float]] = deque()  # received, not yet cut; and when
-        self._told: list[wire.ServerMessage] = []  # to be said at once, before anything of the queue
+        self._told: list[Told] = []  # to be said at once, before anything of the queue
         self._rest: NDArray[np.int16] | None = None  # of a first segment, pushed when its first bite has been sent
         self._rest_behind = 0  # … in messages after this one
         self._spoken = 0  # segments handed to the stage
@@ -112,10 +116,9 @@ class Context:
         self._pushes: deque[bool] = deque()  # pushes in the encoder; True: the last of its segment
         self._asked: deque[float] = deque()  # when each segment not yet spoken was handed over
         self._owed: deque[tuple[float, float]] = deque()  # (handed over at, ends at second) of those not sent whole
-        self._marks: deque[tuple[int, wire.ServerMessage]] = deque()  # messages that follow the n-th segment
-        self._queue: deque[Packet | wire.ServerMessage] = deque()
+        self._marks: deque[tuple[int, Told]] = deque()  # messages that follow the n-th segment
+        self._queue: deque[Packet | Told] = deque()
         self._queued_samples = 0
-        self._sequence = 0
         self._dropped = False
         self._idle_at = NEVER
         self._played: int | None = None  # what the listener last reported
@@ -270,19 +273,23 @@ class Context:
     def audio(self, segment: Segment, pcm: NDArray[np.int16], now: float) -> None:
         """The PCM of one segment, whole, at the voice's rate."""
         self._reached.setdefault(Part.SYNTHESIS, now)
+        begin = self._timeline.seconds
         words = self._timeline.append(segment, pcm)
         self._owed.append((self._asked.popleft(), self._timeline.seconds))
-        if self.settings.timestamps and words:
+        if self.settings.timestamps:
             listed = tuple(
                 (self.source[word.offset : word.offset + len(word.text)], word.start, word.end, word.offset)
                 for word in words
             )
-            self._queue.append(wire.Words(self.name, listed, estimated=True))
+            text = self.source[segment.start : segment.end]
+            self._queue.append(
+                Spoken(self.name, begin, self._timeline.seconds, text, segment.start, listed, estimated=True)
+            )
         self._push_rest()
         bite = int(FIRST_PUSH_S * self.settings.voice.sample_rate)
         if self.pacer.lead(now) <= 0 and not self._queued_samples and not self._pushes and len(pcm) > bite:
             self._push(pcm[:bite], last=False)
-            self._rest, self._rest_behind = pcm[bite:], self._sequence
+            self._rest, self._rest_behind = pcm[bite:], self.sequence
         else:
             self._push(pcm, last=True)
 
@@ -315,7 +322,7 @@ class Context:
         if rest is not None:
             self._push(rest, last=True)
 
-    def _mark(self, message: wire.ServerMessage) -> None:
+    def _mark(self, message: Told) -> None:
         if self._encoded == self._spoken:
             self._queue.append(message)
         else:
@@ -329,11 +336,14 @@ class Context:
             self._track.finish()
 
     def _cover(self, now: float) -> None:
-        """Tells synthesis how long the listener is served; one who asked for a longer lead counts as served less."""
+        """Tells synthesis how long the listener is served. What one who asked for a longer lead has beyond the usual
+        one counts for less: so it gets what it asked for, behind everyone who has less than the usual lead in hand."""
         if self.utterance is None:
             return
-        until = max(self.pacer.until, now) + self._queued_s
-        self._stage.cover(self.utterance, until - max(0.0, self.settings.lead_s - USUAL_LEAD_S))
+        lead, more = self.pacer.lead(now) + self._queued_s, self.settings.lead_s / USUAL_LEAD_S
+        if lead > USUAL_LEAD_S and more > 1:
+            lead = USUAL_LEAD_S + (lead - USUAL_LEAD_S) / more
+        self._stage.cover(self.utterance, now + lead)
         if not self._held and self._queued_s > HIGH_MARK_S:
             self._held = True
             self._stage.hold(self.utterance)
@@ -344,13 +354,13 @@ class Context:
 
     # --- messages out ----------------------------------------------------------------------------------------------
 
-    def poll(self, now: float, out: list[str | bytes]) -> None:
+    def poll(self, now: float, out: list[Item]) -> None:
         """Appends what may go onto the wire now, about `POLL_BYTES` of audio at most."""
-        if self._sequence > self._rest_behind:
+        if self.sequence > self._rest_behind:
             self._push_rest()
         if not self._queue:
             self._idle_flush(now)
-        out += self.take_told()
+        self.tell(out)
         if not self._queue:
             return
         rate = self.settings.form.sample_rate
@@ -368,24 +378,24 @@ class Context:
                 batch_bytes += len(item.payload)
                 total_bytes += len(item.payload)
             if batch and (batch_bytes >= MESSAGE_BYTES or not isinstance(item, Packet)):
-                out.append(self._audio_message(batch, batch_s, now))
+                self._say_audio(batch, batch_s, now, out)
                 batch, batch_bytes, batch_s = [], 0, 0.0
             if not isinstance(item, Packet):
-                out.append(wire.serialize(item))
+                self._dialect.say(item, out)
                 self.flushes -= isinstance(item, wire.Flushed)
                 if isinstance(item, wire.Done):
                     self.state = TABLE[self.state, Event.SENT].state
             self._queue.popleft()
             self.progress_at = now
         if batch:
-            out.append(self._audio_message(batch, batch_s, now))
+            self._say_audio(batch, batch_s, now, out)
         self._settle(now)
 
-    def take_told(self) -> list[str]:
-        """What is to be said at once, ahead of the audio."""
-        told = [wire.serialize(message) for message in self._told]
+    def tell(self, out: list[Item]) -> None:
+        """Appends what is to be said at once, ahead of the audio."""
+        for event in self._told:
+            self._dialect.say(event, out)
         self._told.clear()
-        return told
 
     def wake_at(self, now: float) -> float:
         """The next instant at which `poll` may have something to do that no call announces."""
@@ -395,25 +405,21 @@ class Context:
                 return now
             duration = (item.end - item.start) / self.settings.form.sample_rate
             return now if self.pacer.may_send(now, duration) else self.pacer.opens_at(duration)
-        if self._told or (self._rest is not None and self._sequence > self._rest_behind):
+        if self._told or (self._rest is not None and self.sequence > self._rest_behind):
             return now
         if self.state is State.OPEN and self._segmenter.pending and self._all_encoded:
             return max(self._idle_at, self.pacer.until - IDLE_FLUSH_LEAD_S)
         return NEVER
 
-    def _audio_message(self, packets: list[Packet], seconds: float, now: float) -> bytes:
+    def _say_audio(self, packets: list[Packet], seconds: float, now: float, out: list[Item]) -> None:
         self._observe(now)
         self.pacer.sent(now, seconds, self._owed_since())
-        header = wire.audio_header(
-            first=self._sequence == 0, stream=self.stream, sequence=self._sequence, start=packets[0].start
-        )
-        message = header + pack_audio(self.settings.form, packets)
-        self._sequence += 1
-        samples = packets[-1].end - packets[0].start
-        self._queued_samples -= samples
+        before = len(out)
+        self._dialect.audio(self, packets, out)
+        self.bytes_sent += sum(len(item) for item in out[before:] if not isinstance(item, Close))
+        self.sequence += 1
+        self._queued_samples -= packets[-1].end - packets[0].start
         self.sent_samples = packets[-1].end
-        self.bytes_sent += len(message)
-        return message
 
     def _observe(self, now: float) -> None:
         """Before audio goes out: tells the stage how long a listener with nothing in hand has waited for it."""

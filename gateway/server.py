@@ -25,7 +25,7 @@ from . import supervisor
 from .app import LEDGER, App, Member
 from .config import Config
 from .ledger import Ledger
-from .protocol import SocketProtocol
+from .protocol import HttpProtocol, SocketProtocol
 
 logger = logging.getLogger("voxgate")
 
@@ -123,7 +123,7 @@ def _serve_on(listener: socket.socket, app: App, listening: Callable[[], None]) 
             app,
             interface="asgi3",
             loop="uvloop",
-            http="httptools",
+            http=HttpProtocol,
             ws=SocketProtocol,
             ws_max_size=app.config.max_message_bytes,
             ws_ping_interval=None,  # a page in the background or a paused bot answers no ping, and is no less a client

@@ -8,6 +8,8 @@ from scripted_stage import HEART, ScriptedStage, spoken
 from voxgate.admission.answer import Outcome
 from voxgate.codecs.packetizer import choose_format
 from voxgate.gateway.context import HIGH_MARK_S, IDLE_FLUSH_S, NEVER, Context, Settings
+from voxgate.gateway.dialect import Item
+from voxgate.gateway.native import NATIVE
 from voxgate.gateway.stage import Part
 from voxgate.synth.segment import Style
 
@@ -19,7 +21,7 @@ class Scene:
         self.stage = ScriptedStage()
         form = choose_format("pcm_s16le", sample_rate, 20, 24000)
         settings = Settings(HEART, Style("heart"), form, lead_s, timestamps=False)
-        self.context = Context("c1", 1, settings, self.stage, now=0.0)
+        self.context = Context("c1", 1, settings, self.stage, NATIVE, now=0.0)
 
     def speak(self, now: float) -> None:
         """Speaks every segment that waits, but encodes nothing."""
@@ -45,9 +47,9 @@ class Scene:
                 self.poll(now)
 
     def poll(self, now: float) -> list[str]:
-        out: list[str | bytes] = []
+        out: list[Item] = []
         self.context.poll(now, out)
-        return ["audio" if isinstance(message, bytes) else json.loads(message)["type"] for message in out]
+        return ["audio" if isinstance(message, bytes) else json.loads(str(message))["type"] for message in out]
 
     @property
     def utterance(self) -> int:
@@ -104,13 +106,15 @@ def test_synthesis_is_told_how_long_the_listener_is_served():
     assert scene.stage.covered[utterance] == pytest.approx(10.0 + 0.96)
 
 
-def test_a_listener_who_asked_for_a_longer_lead_counts_as_served_less():
-    scene = Scene(lead_s=12.0)
-    scene.context.feed("One two three four. ", 10.0)
+@pytest.mark.parametrize(("lead_s", "covered"), [(2.0, 4.8), (12.0, 2.0 + 2.8 / 6), (float("inf"), 2.0)])
+def test_what_a_listener_has_beyond_the_usual_lead_counts_for_less_the_longer_a_lead_it_asked_for(lead_s, covered):
+    scene = Scene(lead_s=lead_s)
+    scene.context.feed("One " * 20, 10.0)
+    scene.context.flush(10.0)
     scene.speak(10.0)
     scene.encode(10.0)
 
-    assert scene.stage.covered[scene.utterance] == pytest.approx(10.0 + 0.96 - 10.0)
+    assert scene.stage.covered[scene.utterance] == pytest.approx(10.0 + covered)
 
 
 def test_generation_is_held_at_the_high_mark_and_released_when_it_is_taken():

@@ -1,0 +1,72 @@
+"""Where connections are let in and served, whatever wire they speak over whatever carries it.
+
+Asks admission for a place, keeps the list of who is there. Who may ask at all is the doorkeeper's to say
+(handshake.py).
+"""
+
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+from ..admission.answer import Outcome, Permit, Reason, Refusal
+from ..admission.controller import Controller
+from .accounts import Account
+from .connection import Connection, Receive, Send, Socket
+from .dialect import Dialect
+from .handshake import Rejection
+from .house import House, clock
+from .native import NATIVE
+from .session import Defaults, Limits
+
+
+class Desk:
+    """One per process. `house` is there while the server runs."""
+
+    def __init__(self, controller: Controller, limits: Limits, *, ready: Callable[[], bool]) -> None:
+        self.house: House | None = None
+        self.connections: set[Connection] = set()
+        self._controller = controller
+        self._limits = limits
+        self._ready = ready
+
+    def admit(self, account: Account) -> Permit | Rejection:
+        """A place for one more connection of this account; whoever serves it gives the permit back."""
+        if not self._ready():
+            return Rejection(503, "the voices are still loading", 1.0)
+        self._controller.quotas.declare(account.name, account.quota, clock())
+        match self._controller.connect(account.name, clock()):
+            case Refusal(reason=reason) as refusal:
+                status = 429 if reason is Reason.QUOTA else 503
+                return Rejection(status, refusal.message, refusal.retry_after)
+            case Permit() as permit:
+                return permit
+
+    async def serve(
+        self,
+        permit: Permit,
+        account: Account,
+        receive: Receive,
+        send: Send,
+        socket: Socket,
+        *,
+        dialect: Dialect = NATIVE,
+        defaults: Defaults | None = None,
+        accept: MutableMapping[str, Any] | None = None,
+    ) -> None:
+        """Serves one connection until it closes, and gives its permit back. `accept` is sent first."""
+        assert self.house is not None
+        outcome = Outcome.DROPPED
+        try:
+            if accept is not None:
+                await send(accept)
+            defaults = defaults or Defaults()
+            connection = Connection(self.house, account, self._limits, defaults, receive, send, socket, dialect)
+            self.connections.add(connection)
+            self.house.connections.add(connection)
+            try:
+                await connection.serve()
+                outcome = Outcome.SERVED
+            finally:
+                self.connections.discard(connection)
+                self.house.connections.discard(connection)
+        finally:
+            permit.release(outcome, clock())
