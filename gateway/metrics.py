@@ -170,7 +170,8 @@ class Metrics:
             loads.add_metric([name, "loaded"], engine.loads)
             waiting.add_metric([name], engine.backlog)
             width.add_metric([name], engine.batch_width)
-            idle.add_metric([name], engine.idle_pool_bytes)
+            if engine.info is not None and engine.info.stepwise:
+                idle.add_metric([name], engine.idle_pool_bytes)
             restarts.add_metric([name], engine.restarts)
         yield from (audio, compute, loads, waiting, width, idle, restarts)
         cache = CounterMetricFamily(
