@@ -109,6 +109,7 @@ class Context:
         self._held = False
         self._unread: deque[tuple[str | Event, float]] = deque()  # received, not yet cut; and when
         self._told: list[Told] = []  # to be said at once, before anything of the queue
+        self._told_to = 0.0  # seconds, the end of the sound whose text was told
         self._rest: NDArray[np.int16] | None = None  # of a first chunk, pushed when its first bite has been sent
         self._rest_is_last = True  # … nothing of its segment comes after it
         self._rest_behind = 0  # … in messages after this one
@@ -274,18 +275,17 @@ class Context:
     def audio(self, segment: Segment, pcm: NDArray[np.int16], now: float, *, last: bool = True) -> None:
         """PCM of one segment, in order and the `last` of it marked, at the voice's rate."""
         self._reached.setdefault(Part.SYNTHESIS, now)
-        begin = self._timeline.seconds
+        text_from = max(self._timeline.text_end, segment.start)
         words = self._timeline.extend(segment, pcm, last=last)
         self._owed.append((self._asked.popleft() if last else self._asked[0], self._timeline.seconds))
-        if self.settings.timestamps:
+        if self.settings.timestamps and (last or words):
             listed = tuple(
                 (self.source[word.offset : word.offset + len(word.text)], word.start, word.end, word.offset)
                 for word in words
             )
-            text = self.source[segment.start : segment.end]
-            self._queue.append(
-                Spoken(self.name, begin, self._timeline.seconds, text, segment.start, listed, estimated=True)
-            )
+            begin, self._told_to = self._told_to, self._timeline.seconds
+            text = self.source[text_from : self._timeline.text_end]
+            self._queue.append(Spoken(self.name, begin, self._told_to, text, text_from, listed, estimated=True))
         self._push_rest()
         bite = int(FIRST_PUSH_S * self.settings.voice.sample_rate)
         if self.pacer.lead(now) <= 0 and not self._queued_samples and not self._pushes and len(pcm) > bite:
@@ -363,6 +363,7 @@ class Context:
             self._idle_flush(now)
         self.tell(out)
         if not self._queue:
+            self._settle(now)  # what it ended with may have been silent
             return
         rate = self.settings.form.sample_rate
         batch: list[Packet] = []
