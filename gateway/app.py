@@ -22,14 +22,15 @@ from starlette.staticfiles import StaticFiles
 
 from ..admission import answer as admission
 from ..admission.answer import Ask
+from ..admission.vram import Monitor
 from ..synth.cache import phrases
 from ..synth.cache.levels import Levels, Store
 from ..synth.cache.rehearsal import rehearse
 from ..synth.pool import WorkersUnavailable
 from ..synth.segment import Urls
-from ..synth.synthesizer import Synthesizer
+from ..synth.synthesis import Synthesis, VoiceClaimed
 from ..synth.text.lexicon import LexiconError
-from . import bounds, supervisor, wire
+from . import bounds, lineup, supervisor, wire
 from .accounts import Account, AccountsError, Keyring
 from .adapters.names import BadNames, VoiceNames
 from .adapters.openai import OpenAi
@@ -102,8 +103,10 @@ class App:
             context_idle_s=config.context_idle_s,
             urls=cast(Urls, config.urls),
         )
-        self._workers = config.workers or supervisor.cores()
-        self._controller = bounds.controller(config, self._workers, self._forecast)
+        self._cores = supervisor.cores()
+        self._devices = lineup.devices(config)
+        self._monitor = Monitor() if self._devices else None
+        self._controller = bounds.controller(config, lineup.cpu_workers(config, self._cores), self._forecast)
         self._desk = Desk(self._controller, limits, ready=lambda: self._voices_ready)
         self._http = Starlette(
             lifespan=self._lifespan,
@@ -125,20 +128,17 @@ class App:
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        cores = supervisor.cores()
-        synthesizer = Synthesizer(
-            workers=self._workers,
-            express=(self._workers + 1) // 2,
-            caches=self._caches,
-            on_broken=lambda engine: self._controller.engine_failed(engine, clock()),
-        )
-        encoders = Encoders(threads=min(cores, 4))
-        house = self._desk.house = House(synthesizer, encoders, self._controller)
-        await synthesizer.start()
-        rehearsal = asyncio.create_task(self._rehearse(synthesizer))
+        synthesis = lineup.lineup(self.config, self._cores, self._caches, self._on_broken)
+        encoders = Encoders(threads=min(self._cores, 4))
+        house = self._desk.house = House(synthesis, encoders, self._controller)
+        if self._monitor is not None:
+            self._monitor.start()
+        await synthesis.start()
+        start = asyncio.create_task(self._get_ready(synthesis))
         house.lexicon = self._pronunciation.lexicon
         self._metrics = Metrics(house)
-        background = [rehearsal, asyncio.create_task(Watch(house, self._metrics).run())]
+        watch = Watch(house, self._metrics, self._monitor, self._devices)
+        background = [start, asyncio.create_task(watch.run())]
         background.append(asyncio.create_task(self._pronunciation.follow(house)))
         if self._member is not None:
             ledger = Report(self._member.folder / LEDGER, self._controller.quotas)
@@ -148,8 +148,7 @@ class App:
             task.add_done_callback(_complain)
         try:
             if self._member is not None:
-                await synthesizer.wait_ready()
-                await rehearsal
+                await start
                 if self.failure is not None:
                     raise RuntimeError(self.failure)
             yield
@@ -159,21 +158,46 @@ class App:
                 task.cancel()
             await asyncio.gather(*background, return_exceptions=True)
             house.close()
-            await synthesizer.close()
+            await synthesis.close()
+            if self._monitor is not None:
+                await asyncio.to_thread(self._monitor.close)
             await self._caches.close()
             encoders.close()
 
-    async def _rehearse(self, synthesizer: Synthesizer) -> None:
-        """Speaks the phrase pool, so that it is there when the server becomes ready."""
+    async def _get_ready(self, synthesis: Synthesis) -> None:
+        """Waits for every engine, and speaks the phrase pool, so that it is there when the server becomes ready."""
         try:
-            await rehearse(synthesizer, self._phrases, self._pronunciation.lexicon, cast(Urls, self.config.urls))
+            await synthesis.wait_ready()
+            await self._open_lines(synthesis)
+            await rehearse(synthesis, self._phrases, self._pronunciation.lexicon, cast(Urls, self.config.urls))
         except* WorkersUnavailable as problems:
             self.failure = str(problems.exceptions[0])
+        except* (VoiceClaimed, ConfigError) as problems:
+            self.failure = f"engines: {problems.exceptions[0]}"
+            logger.error("%s", self.failure)
         except* phrases.PhrasesError as problems:
             self.failure = f"phrases: {self.config.phrases}: {problems.exceptions[0]}"
             logger.error("%s", self.failure)
         else:
             self._rehearsed = True
+
+    async def _open_lines(self, synthesis: Synthesis) -> None:
+        """Lets admission know the engines. Raises `ConfigError` for one that its device has not the memory for."""
+        readings = await asyncio.to_thread(self._monitor.first_readings) if self._monitor is not None else {}
+        for name, engine in synthesis.engines.items():
+            info, reading = engine.info, readings.get(self._devices.get(name, ""))
+            assert info is not None
+            if reading is not None and reading.total_bytes is not None:
+                workers = lineup.workers_of(self.config.engines[name], self.config, self._cores)
+                problem = lineup.oversized(info, workers, reading.total_bytes, self.config.memory_degrade)
+                if problem is not None:
+                    raise ConfigError(problem)
+            elif name in self._devices:
+                logger.warning("engines: memory of the device of %s, %s, is unknown", name, self._devices[name])
+            self._controller.line(name, clock(), max_slots=info.max_slots if info.stepwise else None)
+
+    def _on_broken(self, engine: str) -> None:
+        self._controller.engine_failed(engine, clock())
 
     @property
     def house(self) -> House | None:
@@ -221,7 +245,7 @@ class App:
 
     def _forecast(self, ask: Ask, now: float) -> float:
         """How long until the engine could begin this one without harm to those who listen."""
-        return self.house.synthesizer.predicted_wait(ask.characters, now) if self.house else 0.0
+        return self.house.synthesizer.predicted_wait(ask.engine, ask.characters, now) if self.house else 0.0
 
     # --- HTTP ------------------------------------------------------------------------------------------------------
 

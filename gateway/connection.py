@@ -27,6 +27,7 @@ from .house import House
 from .native import NATIVE
 from .session import Defaults, Limits, Session
 from .stage import Part
+from .wire import EngineState
 
 logger = logging.getLogger("voxgate.connection")
 
@@ -198,6 +199,18 @@ class Connection:
     def voices(self) -> tuple[Voice, ...]:
         return self._house.synthesizer.voices if self._house.synthesizer.ready else ()
 
+    def engines(self) -> dict[str, EngineState]:
+        now, wall = clock(), time.time()
+        breakers = {name: line.breaker for name, line in self._house.controller.lines.items()}
+        return {
+            name: EngineState(
+                breaker.state.name.lower(),
+                tuple(sorted(cause.value for cause in breaker.causes)),
+                round(wall - (now - breaker.since), 3),
+            )
+            for name, breaker in breakers.items()
+        }
+
     def realtime_only(self, voice: Voice) -> bool:
         return self._house.controller.realtime_only(voice.engine)
 
@@ -278,8 +291,8 @@ class Connection:
 
     # --- the synthesizer's listener --------------------------------------------------------------------------------
 
-    def on_audio(self, utterance: int, segment: Segment, pcm: NDArray[np.int16]) -> None:
-        self.session.audio(utterance, segment, pcm, clock())
+    def on_audio(self, utterance: int, segment: Segment, pcm: NDArray[np.int16], last: bool = True) -> None:
+        self.session.audio(utterance, segment, pcm, clock(), last=last)
         self._changed.set()
 
     def on_failed(self, utterance: int, message: str) -> None:

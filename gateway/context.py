@@ -109,7 +109,9 @@ class Context:
         self._held = False
         self._unread: deque[tuple[str | Event, float]] = deque()  # received, not yet cut; and when
         self._told: list[Told] = []  # to be said at once, before anything of the queue
-        self._rest: NDArray[np.int16] | None = None  # of a first segment, pushed when its first bite has been sent
+        self._told_to = 0.0  # seconds, the end of the sound whose text was told
+        self._rest: NDArray[np.int16] | None = None  # of a first chunk, pushed when its first bite has been sent
+        self._rest_is_last = True  # … nothing of its segment comes after it
         self._rest_behind = 0  # … in messages after this one
         self._spoken = 0  # segments handed to the stage
         self._encoded = 0  # of those, encoded whole
@@ -270,28 +272,27 @@ class Context:
 
     # --- audio back ------------------------------------------------------------------------------------------------
 
-    def audio(self, segment: Segment, pcm: NDArray[np.int16], now: float) -> None:
-        """The PCM of one segment, whole, at the voice's rate."""
+    def audio(self, segment: Segment, pcm: NDArray[np.int16], now: float, *, last: bool = True) -> None:
+        """PCM of one segment, in order and the `last` of it marked, at the voice's rate."""
         self._reached.setdefault(Part.SYNTHESIS, now)
-        begin = self._timeline.seconds
-        words = self._timeline.append(segment, pcm)
-        self._owed.append((self._asked.popleft(), self._timeline.seconds))
-        if self.settings.timestamps:
+        text_from = max(self._timeline.text_end, segment.start)
+        words = self._timeline.extend(segment, pcm, last=last)
+        self._owed.append((self._asked.popleft() if last else self._asked[0], self._timeline.seconds))
+        if self.settings.timestamps and (last or words):
             listed = tuple(
                 (self.source[word.offset : word.offset + len(word.text)], word.start, word.end, word.offset)
                 for word in words
             )
-            text = self.source[segment.start : segment.end]
-            self._queue.append(
-                Spoken(self.name, begin, self._timeline.seconds, text, segment.start, listed, estimated=True)
-            )
+            begin, self._told_to = self._told_to, self._timeline.seconds
+            text = self.source[text_from : self._timeline.text_end]
+            self._queue.append(Spoken(self.name, begin, self._told_to, text, text_from, listed, estimated=True))
         self._push_rest()
         bite = int(FIRST_PUSH_S * self.settings.voice.sample_rate)
         if self.pacer.lead(now) <= 0 and not self._queued_samples and not self._pushes and len(pcm) > bite:
             self._push(pcm[:bite], last=False)
-            self._rest, self._rest_behind = pcm[bite:], self.sequence
+            self._rest, self._rest_is_last, self._rest_behind = pcm[bite:], last, self.sequence
         else:
-            self._push(pcm, last=True)
+            self._push(pcm, last=last)
 
     def encoded(self, packets: list[Packet], length: int | None, now: float) -> None:
         """The packets of one push; or, with the exact `length` of the context in samples, the last of all."""
@@ -320,7 +321,7 @@ class Context:
     def _push_rest(self) -> None:
         rest, self._rest = self._rest, None
         if rest is not None:
-            self._push(rest, last=True)
+            self._push(rest, last=self._rest_is_last)
 
     def _mark(self, message: Told) -> None:
         if self._encoded == self._spoken:
@@ -362,6 +363,7 @@ class Context:
             self._idle_flush(now)
         self.tell(out)
         if not self._queue:
+            self._settle(now)  # what it ended with may have been silent
             return
         rate = self.settings.form.sample_rate
         batch: list[Packet] = []

@@ -14,7 +14,7 @@ from ..admission.answer import Ask, Permit, Refusal, Waiting
 from ..admission.controller import Controller
 from ..admission.vram import Reading
 from ..synth.segment import Segment, Style
-from ..synth.synthesizer import Synthesizer
+from ..synth.synthesis import Synthesis
 from ..synth.text.lexicon import Lexicon
 from .encoding import Encoders
 from .stage import Part
@@ -40,7 +40,7 @@ class Connected(Protocol):
 class House:
     """One per process, alive as long as the event loop."""
 
-    def __init__(self, synthesizer: Synthesizer, encoders: Encoders, controller: Controller) -> None:
+    def __init__(self, synthesizer: Synthesis, encoders: Encoders, controller: Controller) -> None:
         self.synthesizer = synthesizer
         self.encoders = encoders
         self.controller = controller

@@ -151,18 +151,29 @@ class Metrics:
 
     def _of_synthesis(self) -> Iterator[Metric]:
         synthesizer = self._house.synthesizer
-        engine = [synthesizer.info.name] if synthesizer.info else None
         audio = CounterMetricFamily("voxgate_audio_seconds", "Audio that engines made", labels=["engine"])
         compute = CounterMetricFamily("voxgate_synth_seconds", "Time it took them", labels=["engine"])
         loads = CounterMetricFamily("voxgate_model_loads", "Engines loaded by workers", labels=["model", "event"])
-        if engine:
-            audio.add_metric(engine, synthesizer.audio_s)
-            compute.add_metric(engine, synthesizer.compute_s)
-            loads.add_metric([*engine, "loaded"], synthesizer.loads)
-        yield from (audio, compute, loads)
-        yield _gauge("voxgate_segments_waiting", "Segments that wait for an engine", synthesizer.backlog)
-        yield _gauge("voxgate_batch_width", "Segments being computed", synthesizer.in_flight)
-        yield _counter("voxgate_worker_restarts", "Engine workers that were replaced", synthesizer.restarts)
+        waiting = GaugeMetricFamily("voxgate_segments_waiting", "Segments that wait for an engine", labels=["engine"])
+        width = GaugeMetricFamily(
+            "voxgate_batch_width", "Segments being computed; of a stepwise engine in its last step", labels=["engine"]
+        )
+        idle = GaugeMetricFamily(
+            "voxgate_pool_idle_bytes", "Device memory reserved for slots that nothing is in", labels=["engine"]
+        )
+        restarts = CounterMetricFamily(
+            "voxgate_worker_restarts", "Engine workers that were replaced", labels=["engine"]
+        )
+        for name, engine in synthesizer.engines.items():
+            audio.add_metric([name], engine.audio_s)
+            compute.add_metric([name], engine.compute_s)
+            loads.add_metric([name, "loaded"], engine.loads)
+            waiting.add_metric([name], engine.backlog)
+            width.add_metric([name], engine.batch_width)
+            if engine.info is not None and engine.info.stepwise:
+                idle.add_metric([name], engine.idle_pool_bytes)
+            restarts.add_metric([name], engine.restarts)
+        yield from (audio, compute, loads, waiting, width, idle, restarts)
         cache = CounterMetricFamily(
             "voxgate_cache_requests", "Look-ups of the caches of speech", labels=["level", "result"]
         )

@@ -99,6 +99,7 @@ class Session:
                     pending_chars=limits.pending_chars,
                     context_chars=limits.context_chars,
                     messages_per_second=limits.messages_per_second,
+                    engines=stage.engines(),
                 ),
             )
         )
@@ -344,11 +345,11 @@ class Session:
         context.admitted(answer)
         self._index(context)
 
-    def audio(self, utterance: int, segment: Segment, pcm: NDArray[np.int16], now: float) -> None:
-        """PCM of one segment of an utterance; thrown away when its context has ended."""
+    def audio(self, utterance: int, segment: Segment, pcm: NDArray[np.int16], now: float, *, last: bool = True) -> None:
+        """PCM of one segment of an utterance, the `last` of it marked; thrown away when its context has ended."""
         context = self._by_utterance.get(utterance)
         if context is not None:
-            context.audio(segment, pcm, now)
+            context.audio(segment, pcm, now, last=last)
 
     def failed(self, utterance: int, message: str, now: float) -> None:
         """The engine lost this utterance."""

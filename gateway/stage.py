@@ -14,6 +14,7 @@ from ..admission.answer import Permit, Refusal, Waiting
 from ..codecs.packetizer import Format
 from ..synth.engine import Voice
 from ..synth.segment import Segment, Style
+from .wire import EngineState
 
 
 class Track(Protocol):
@@ -47,6 +48,10 @@ class Stage(Protocol):
     @property
     def voices(self) -> tuple[Voice, ...]:
         """What can speak, the default first."""
+        ...
+
+    def engines(self) -> dict[str, EngineState]:
+        """How each engine stands with newcomers, by its name."""
         ...
 
     def realtime_only(self, voice: Voice) -> bool:

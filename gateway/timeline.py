@@ -1,7 +1,8 @@
 """Which text sounds when: the segments of a context laid along its samples.
 
 Word times are estimated here from the voiced part of each segment's samples; an engine that knows its own durations
-will say better. Knows text and sample counts, no wire and no clock.
+will say better. Of a segment that comes in parts only those words are told that lie within what has come, at the pace
+of the segments before. Knows text and sample counts, no wire and no clock.
 """
 
 import re
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from ..synth.segment import Segment
 
 VOICED = 184  # |int16| of -45 dBFS: where speech is told from its own padding
+FIRST_PACE_S = 0.062  # per letter (a space counts as one), until a segment has been heard whole
 _WORD = re.compile(r"\S+")
 
 
@@ -33,6 +35,18 @@ class _Span:
     words: tuple[Word, ...]
 
 
+@dataclass(slots=True)
+class _Unfolding:
+    """A segment that comes in parts."""
+
+    segment: Segment
+    words: list[re.Match[str]]  # not told yet
+    sound_from: float | None = None  # seconds, where it is first loud
+    sound_to: float = 0.0  # … and last, so far
+    told_to: float = 0.0  # where the last word told ends
+    letters: int = 0  # of all words that were told
+
+
 class Timeline:
     """The spoken text of one context in seconds. Rates differ between engine and wire; seconds do not."""
 
@@ -42,6 +56,8 @@ class Timeline:
         self.samples = 0  # at `source_rate`
         self.text_end = 0  # code points of the text that have been spoken
         self._spans: list[_Span] = []
+        self._unfolding: _Unfolding | None = None
+        self._pace_s = FIRST_PACE_S
 
     def append(self, segment: Segment, pcm: NDArray[np.int16]) -> tuple[Word, ...]:
         """Lays `segment`, spoken as `pcm` at the engine's rate, behind what is there; returns its words."""
@@ -52,6 +68,55 @@ class Timeline:
         words = _estimate(segment, begin, pcm, self.source_rate)
         self._spans.append(_Span(self.seconds, segment.end, words))
         return words
+
+    def extend(self, segment: Segment, pcm: NDArray[np.int16], *, last: bool) -> tuple[Word, ...]:
+        """`append` for a segment that comes in parts, the `last` of them marked; the words known from this one on."""
+        unfolding, self._unfolding = self._unfolding, None
+        if unfolding is None:
+            if last:
+                return self.append(segment, pcm)
+            unfolding = _Unfolding(segment, _words(segment))
+        begin = self.samples
+        self.samples += len(pcm)
+        self.seconds = self.samples / self.source_rate
+        if sound := _voiced(pcm):
+            first, stop = ((begin + sample) / self.source_rate for sample in sound)
+            unfolding.sound_to = stop
+            if unfolding.sound_from is None:
+                unfolding.sound_from = unfolding.told_to = first
+        words = self._rest_of(unfolding) if last else self._within(unfolding)
+        self.text_end = segment.end if last else words[-1].offset + len(words[-1].text) if words else self.text_end
+        self._spans.append(_Span(self.seconds, self.text_end, words))
+        if not last:
+            self._unfolding = unfolding
+        return words
+
+    def _within(self, unfolding: _Unfolding) -> tuple[Word, ...]:
+        """The next words that end, at the usual pace, within the sound that is there."""
+        told: list[Word] = []
+        while unfolding.words and unfolding.sound_from is not None:
+            letters = unfolding.letters + len(unfolding.words[0][0]) + 1
+            end = unfolding.sound_from + letters * self._pace_s
+            if end > unfolding.sound_to:
+                break
+            word = unfolding.words.pop(0)
+            told.append(_word(unfolding.segment, word, unfolding.told_to, end))
+            unfolding.letters, unfolding.told_to = letters, end
+        return tuple(told)
+
+    def _rest_of(self, unfolding: _Unfolding) -> tuple[Word, ...]:
+        """All other words, over the rest of the sound; what pace that was is remembered."""
+        if unfolding.sound_from is None:
+            return ()
+        begin, end = unfolding.told_to, max(unfolding.told_to, unfolding.sound_to)
+        lengths = [len(word[0]) + 1 for word in unfolding.words]
+        if letters := unfolding.letters + sum(lengths):
+            self._pace_s = max(0.001, (unfolding.sound_to - unfolding.sound_from) / letters)
+        edges = begin + np.cumsum([0, *lengths]) / max(1, sum(lengths)) * (end - begin)
+        return tuple(
+            _word(unfolding.segment, word, float(edges[i]), float(edges[i + 1]))
+            for i, word in enumerate(unfolding.words)
+        )
 
     def text_offset_at(self, seconds: float) -> int:
         """How far into the text, in code points, a listener is who has heard `seconds`: words at least half heard."""
@@ -70,14 +135,24 @@ class Timeline:
 
 def _estimate(segment: Segment, begin: int, pcm: NDArray[np.int16], rate: int) -> tuple[Word, ...]:
     """Spreads the segment's words over its voiced samples, each by its length in letters (a space counts as one)."""
-    words = [match for match in _WORD.finditer(segment.text) if any(map(str.isalnum, match[0]))]
-    loud = np.flatnonzero((pcm > VOICED) | (pcm < -VOICED))
-    if not words or not len(loud):
+    words, sound = _words(segment), _voiced(pcm)
+    if not words or sound is None:
         return ()
-    first, last = int(loud[0]), int(loud[-1]) + 1
+    first, stop = sound
     weights = np.cumsum([0, *(len(word[0]) + 1 for word in words)])
-    edges = (begin + first + weights / weights[-1] * (last - first)) / rate
-    return tuple(
-        Word(word[0], round(float(edges[i]), 3), round(float(edges[i + 1]), 3), segment.start + word.start())
-        for i, word in enumerate(words)
-    )
+    edges = (begin + first + weights / weights[-1] * (stop - first)) / rate
+    return tuple(_word(segment, word, float(edges[i]), float(edges[i + 1])) for i, word in enumerate(words))
+
+
+def _words(segment: Segment) -> list[re.Match[str]]:
+    return [match for match in _WORD.finditer(segment.text) if any(map(str.isalnum, match[0]))]
+
+
+def _voiced(pcm: NDArray[np.int16]) -> tuple[int, int] | None:
+    """The first and one past the last sample that is no silence."""
+    loud = np.flatnonzero((pcm > VOICED) | (pcm < -VOICED))
+    return (int(loud[0]), int(loud[-1]) + 1) if len(loud) else None
+
+
+def _word(segment: Segment, word: re.Match[str], start: float, end: float) -> Word:
+    return Word(word[0], round(start, 3), round(end, 3), segment.start + word.start())

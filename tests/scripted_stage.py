@@ -12,6 +12,7 @@ from voxgate.admission.controller import Controller, Limits
 from voxgate.codecs.packetizer import Format, Packetizer
 from voxgate.gateway.session import Session
 from voxgate.gateway.stage import Part
+from voxgate.gateway.wire import EngineState
 from voxgate.synth.engine import Voice
 from voxgate.synth.segment import Segment, Style
 
@@ -64,6 +65,9 @@ class ScriptedStage:
         self.covered: dict[int, float] = {}
         self.tracks: dict[int, ScriptedTrack] = {}
         self._ids = itertools.count(1)
+
+    def engines(self) -> dict[str, EngineState]:
+        return {"scripted": EngineState("normal", (), 0.0)}
 
     def realtime_only(self, voice: Voice) -> bool:
         return self.hurried

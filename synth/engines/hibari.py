@@ -28,7 +28,7 @@ from hibari.tts import ASSETS, Hibari
 from numpy.typing import NDArray
 
 from .. import joins
-from ..engine import EngineInfo, Voice
+from ..engine import EngineInfo, Setup, Voice
 from ..joins import Signal, Silence
 from ..segment import Boundary, Segment, Style
 from ..text.normalize.normalizer import normalize
@@ -215,6 +215,11 @@ class HibariEngine:
         ends = FRAMES_PER_UNIT * np.cumsum(durations.astype(np.int64))
         last = max((n for n, p in enumerate(known) if p not in SILENT_PHONEMES), default=-1)
         return _Frames(head[0], f0[0], starts=ends[:-2], sound_end=int(ends[last + 1]), speed=speed)
+
+
+def make(setup: Setup) -> HibariEngine:
+    """It has nothing to be set up."""
+    return HibariEngine()
 
 
 def _pieces(phonemes: str) -> list[str]:

@@ -2,7 +2,9 @@
 
 import json
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from scripted_stage import HEART, ScriptedStage, spoken
 from voxgate.admission.answer import Outcome
@@ -11,16 +13,16 @@ from voxgate.gateway.context import HIGH_MARK_S, IDLE_FLUSH_S, NEVER, Context, S
 from voxgate.gateway.dialect import Item
 from voxgate.gateway.native import NATIVE
 from voxgate.gateway.stage import Part
-from voxgate.synth.segment import Style
+from voxgate.synth.segment import Segment, Style
 
 
 class Scene:
     """A context, its stage, and both halves of the work between them."""
 
-    def __init__(self, lead_s: float = 2.0, sample_rate: int = 24000) -> None:
+    def __init__(self, lead_s: float = 2.0, sample_rate: int = 24000, timestamps: bool = False) -> None:
         self.stage = ScriptedStage()
         form = choose_format("pcm_s16le", sample_rate, 20, 24000)
-        settings = Settings(HEART, Style("heart"), form, lead_s, timestamps=False)
+        settings = Settings(HEART, Style("heart"), form, lead_s, timestamps=timestamps)
         self.context = Context("c1", 1, settings, self.stage, NATIVE, now=0.0)
 
     def speak(self, now: float) -> None:
@@ -230,3 +232,92 @@ def test_what_was_heard_is_fixed_by_a_cancel_and_goes_on_after_the_last_packet_o
         scene.context.close(0.5, outcome)
 
         assert scene.context.heard(9.0) == heard * 24000
+
+
+# --- segments in chunks ----------------------------------------------------------------------------------------------
+
+
+def chunks(scene: Scene, count: int) -> list[tuple[Segment, NDArray[np.int16], bool]]:
+    """What waits, spoken in so many chunks each."""
+    out: list[tuple[Segment, NDArray[np.int16], bool]] = []
+    while scene.stage.segments:
+        _, segment = scene.stage.segments.popleft()
+        parts = np.array_split(spoken(segment), count)
+        out += [(segment, part, n == count - 1) for n, part in enumerate(parts)]
+    return out
+
+
+def test_an_utterance_goes_on_until_the_last_chunk_of_its_last_segment_has_gone_out():
+    scene = Scene()
+    scene.context.feed("One two three four. ", 0.0)
+    *first, (segment, pcm, last) = chunks(scene, 4)
+    for each in first:
+        scene.context.audio(each[0], each[1], 0.0, last=each[2])
+        scene.encode(0.0)
+        scene.poll(0.0)
+    assert scene.stage.open_utterances
+    assert scene.context.sent_samples == 3 * 5760
+
+    scene.context.audio(segment, pcm, 0.1, last=last)
+    scene.encode(0.1)
+    scene.poll(0.1)
+
+    assert scene.stage.open_utterances == {}
+    assert scene.context.sent_samples == 4 * 5760
+
+
+def test_a_flush_is_answered_behind_the_last_chunk_it_covers():
+    scene = Scene()
+    scene.context.feed("One two three four", 0.0)
+    scene.context.flush(0.0)
+    said: list[str] = []
+    for segment, pcm, last in chunks(scene, 3):
+        assert "flushed" not in said
+        scene.context.audio(segment, pcm, 0.0, last=last)
+        scene.encode(0.0)
+        said += scene.poll(0.0)
+
+    assert said[-1] == "flushed"
+
+
+def test_a_segment_may_end_with_a_chunk_without_sound():
+    scene = Scene()
+    scene.context.feed("One two three four. ", 0.0)
+    ((segment, pcm, _),) = chunks(scene, 1)
+    scene.context.audio(segment, pcm, 0.0, last=False)
+    scene.encode(0.0)
+    scene.poll(0.0)
+    assert scene.stage.open_utterances
+
+    scene.context.audio(segment, pcm[:0], 0.0, last=True)
+    scene.encode(0.0)
+    scene.poll(0.0)
+
+    assert scene.stage.open_utterances == {}
+
+
+def test_a_chunk_that_comes_too_late_is_a_gap_since_its_text_came():
+    scene = Scene()
+    scene.context.feed("One two three four. ", 0.0)
+    (first, second) = chunks(scene, 2)
+    scene.context.audio(first[0], first[1], 0.1, last=False)
+    scene.encode(0.1)
+    scene.poll(0.1)
+    scene.context.audio(second[0], second[1], 1.0, last=True)
+    scene.encode(1.0)
+    scene.poll(1.0)
+
+    assert scene.stage.first_waits == [pytest.approx(0.1)]
+    assert scene.stage.dry == [pytest.approx(1.0 - 0.1 - 0.48)]
+
+
+def test_a_listener_who_hangs_up_in_mid_segment_has_heard_the_words_it_was_sent():
+    scene = Scene(timestamps=True)
+    scene.context.feed("One two three four. ", 0.0)
+    (first, _) = chunks(scene, 2)
+    scene.context.audio(first[0], first[1], 0.0, last=False)
+    scene.encode(0.0)
+    scene.poll(0.0)
+    scene.context.close(0.48, Outcome.CANCELLED)
+
+    assert scene.context.cancelled(0.48).text == "One"

@@ -28,7 +28,7 @@ class Recorder:
     def on_idle(self):
         self.changed.set()
 
-    def on_spoken(self, job, pcm, compute_s):
+    def on_spoken(self, job, pcm, compute_s, last):
         self.outcomes[job] = pcm
         self.changed.set()
 

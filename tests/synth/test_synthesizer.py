@@ -28,7 +28,7 @@ class Listener:
         self.failures = []
         self.changed = asyncio.Event()
 
-    def on_audio(self, utterance, segment, pcm):
+    def on_audio(self, utterance, segment, pcm, last=True):
         self.heard.append((utterance, segment.index, pcm))
         self.changed.set()
 
@@ -137,7 +137,7 @@ async def test_a_closed_utterance_is_heard_no_more(synthesizer, listener):
 
 async def test_a_listener_may_close_its_utterance_while_it_is_told(synthesizer):
     class Leaver(Listener):
-        def on_audio(self, utterance, segment, pcm):
+        def on_audio(self, utterance, segment, pcm, last=True):
             synthesizer.close_utterance(utterance)
             super().on_audio(utterance, segment, pcm)
 
