@@ -287,8 +287,8 @@ class Session:
         there is time for. `started` tells which it is."""
         name = start.voice or self.defaults.voice
         if name is None:
-            tier = "quality" if start.tier == "quality" else "realtime"
-            voice = next((each for each in voices.values() if each.tier == tier), next(iter(voices.values())))
+            first = next(iter(voices.values()))
+            voice = next((each for each in voices.values() if start.tier in ("auto", each.tier)), first)
         elif name in voices:
             voice = voices[name]
         else:

@@ -47,7 +47,7 @@ class Stage(Protocol):
 
     @property
     def voices(self) -> tuple[Voice, ...]:
-        """What can speak, the default first."""
+        """What can speak, the default first: that of a context that names neither voice nor tier."""
         ...
 
     def engines(self) -> dict[str, EngineState]:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engine import EngineInfo, Setup
-from .link import Link
+from .link import START_DEADLINE_S, Link
 from .messages import Cancel, Cover, Failed, Hold, Narrow, Spoken, Synthesize
 from .registry import BUNDLED, DEFAULT
 from .segment import Segment, Style
@@ -34,6 +34,7 @@ logger = logging.getLogger("voxgate.pool")
 # -P: modules in the directory the gateway was started in must not shadow ours.
 WORKER_COMMAND = (sys.executable, "-P", "-m", f"{__package__}.worker")
 SETUP = Setup(DEFAULT, BUNDLED[DEFAULT].factory)
+DEVICE_START_DEADLINE_S = 600.0  # weights of gigabytes, and graphs captured at every width
 AT_THE_DOOR = 1  # jobs of a stepwise worker beyond its slots
 JOB_DEADLINE_S = 10.0  # one segment takes about 30 ms, and steps less; a worker silent for so long is stuck
 START_ATTEMPTS = 3  # a worker that never came up is given up after so many
@@ -273,7 +274,7 @@ class Pool:
         young_deaths = 0
         while True:
             began_at = loop.time()
-            worker = Link(self, seat)
+            worker = Link(self, seat, DEVICE_START_DEADLINE_S if self._setup.device else START_DEADLINE_S)
             try:
                 cause = await self._run(worker)
             except OSError as error:  # no process or no socket to be had just now

@@ -42,15 +42,18 @@ def make(setup: Setup) -> Engine:
     return engine
 
 
-def named(info: EngineInfo, name: str) -> EngineInfo:
+def named(info: EngineInfo, setup: Setup) -> EngineInfo:
     """`info` under the name the operator gave the engine; what it calls itself stays part of its revision.
 
-    Raises `EngineUnavailable` for one that contradicts itself.
+    Raises `EngineUnavailable` for one that contradicts itself or its setup.
     """
+    name = setup.name
     if not info.voices:
         raise EngineUnavailable(f"the engine {info.name!r} has no voice")
     if info.stepwise != (info.steps is not None):
         raise EngineUnavailable(f"the engine {info.name!r} must declare `steps` if it is stepwise, and only then")
+    if setup.slots and not info.stepwise:
+        raise EngineUnavailable(f"the engine {info.name!r} is not stepwise: it has no use for slots")
     if info.max_slots < 1:
         raise EngineUnavailable(f"the engine {info.name!r} has {info.max_slots} slots")
     if any(voice.sample_rate != info.sample_rate for voice in info.voices):

@@ -56,7 +56,7 @@ def main() -> int:
         try:
             engine = registry.make(setup)
             engine.warm()
-            info = registry.named(engine.info, setup.name)
+            info = registry.named(engine.info, setup)
         except Exception as error:
             logger.error("the engine %s cannot be started: %s", setup.name, error)
             with contextlib.suppress(OSError):  # the gateway has gone

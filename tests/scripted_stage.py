@@ -51,7 +51,7 @@ class ScriptedStage:
     """Holds what it was asked for until `work` is called."""
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self.voices = (HEART,)
+        self.voices: tuple[Voice, ...] = (HEART,)
         self.controller = Controller(limits or Limits(), forecast=lambda _ask, _now: self.forecast_s)
         self.forecast_s = 0.0  # until an engine could begin
         self.now = 0.0

@@ -6,12 +6,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from scripted_stage import ScriptedStage, spoken
+from scripted_stage import HEART, ScriptedStage, spoken
 from voxgate.admission import controller as admission
 from voxgate.codecs.packetizer import Format, StreamDecoder
 from voxgate.gateway import wire
 from voxgate.gateway.life import TABLE, Event, State
 from voxgate.gateway.session import FLUSHES, MEMORY_S, Defaults, Limits, Session
+from voxgate.synth.engine import Voice
 
 
 class Conversation:
@@ -548,6 +549,20 @@ def test_while_there_is_no_time_contexts_that_begin_are_encoded_for_less():
     talk.start("cheap", codec="opus")
     forms = {name: context.settings.form for name, context in talk.session._live.items()}
     assert (forms["careful"].economy, forms["cheap"].economy) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "spoken_by"),
+    [({}, "grand"), ({"tier": "realtime"}, "heart"), ({"tier": "quality"}, "grand"), ({"voice": "heart"}, "heart")],
+)
+def test_the_first_voice_speaks_for_who_asks_for_nobody_or_the_first_of_its_tier(asked: dict[str, str], spoken_by: str):
+    talk = Conversation()
+    grand = Voice("grand", "en-US", "other", "quality", 24000)
+    talk.stage.voices = (grand, HEART)
+    talk.start(**asked)
+    talk.say("end")
+
+    assert talk.heard[0]["voice"] == spoken_by  # pyright: ignore[reportArgumentType,reportCallIssue]
 
 
 def test_a_full_house_ends_the_context_with_a_hint_when_to_return():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from running import children_of, eventually, running_server, server_pids
 from talk import talking
-from voxgate.gateway.config import Config
+from voxgate.gateway.config import Config, EngineConfig
 from voxgate.gateway.supervisor import shares
 
 
@@ -36,6 +36,14 @@ def test_shares_add_up_to_the_whole_and_none_is_empty(gateways: int, workers: in
     assert sum(part.min_utterances for part in parts) == max(10, gateways)
     assert sum(part.max_waiting for part in parts) == 256
     assert max(part.workers for part in parts) - min(part.workers for part in parts) <= 1
+
+
+def test_workers_of_an_engine_are_shared_out_and_every_gateway_has_one():
+    engines = {"hibari": EngineConfig(workers=5), "own": EngineConfig(factory="a:b", device="GPU-1", workers=1)}
+    parts = shares(Config(gateways=2, engines={**engines, "more": EngineConfig(factory="a:c")}), cores=4)
+
+    assert [[engine.workers for engine in part.engines.values()] for part in parts] == [[3, 1, 0], [2, 1, 0]]
+    assert all(part.engines["own"].device == "GPU-1" for part in parts)
 
 
 async def test_two_gateways_share_one_port_and_speak(two_gateways: str):

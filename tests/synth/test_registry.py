@@ -40,10 +40,10 @@ def test_a_factory_that_gives_no_engine_is_told_by_name(factory: str, says: str)
 
 
 def test_an_engine_goes_by_the_name_it_is_given_and_keeps_its_own_in_its_revision():
-    known = named(INFO, "house")
+    known = named(INFO, Setup("house"))
 
     assert (known.name, known.voices[0].engine, known.revision) == ("house", "house", "own/3")
-    assert named(INFO, "own").revision == "3"
+    assert named(INFO, Setup("own")).revision == "3"
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,9 @@ def test_an_engine_goes_by_the_name_it_is_given_and_keeps_its_own_in_its_revisio
 )
 def test_an_engine_that_contradicts_itself_is_refused(wrong: EngineInfo):
     with pytest.raises(EngineUnavailable, match="own"):
-        named(wrong, "house")
+        named(wrong, Setup("house"))
+
+
+def test_slots_are_for_stepwise_engines():
+    with pytest.raises(EngineUnavailable, match="no use for slots"):
+        named(INFO, Setup("house", slots=4))
