@@ -78,7 +78,7 @@ class Synthesizer:
         self._timer: asyncio.TimerHandle | None = None
         self._workers = workers
         self._on_broken = on_broken
-        self._cost = Cost()
+        self._cost = Cost(workers)
         self.compute_s = 0.0  # spent in engines so far
         self.audio_s = 0.0  # that came of it
 
@@ -203,7 +203,7 @@ class Synthesizer:
     def on_spoken(self, job: int, pcm: NDArray[np.int16], compute_s: float) -> None:
         record, segment = self._jobs.pop(job)
         self.compute_s += compute_s
-        self._cost.measure(len(segment.text), compute_s)
+        self._cost.end(job, self._clock(), characters=len(segment.text), compute_s=compute_s)
         self.audio_s += self._seconds(pcm)
         if self._utterances.get(record.id) is record:
             self.caches.put(record.key, pcm)
@@ -212,6 +212,7 @@ class Synthesizer:
 
     def on_failed(self, job: int, message: str) -> None:
         record, _segment = self._jobs.pop(job)
+        self._cost.end(job, self._clock())
         if self._utterances.get(record.id) is record:
             self.close_utterance(record.id)
             record.listener.on_failed(record.id, message)
@@ -297,7 +298,9 @@ class Synthesizer:
                 self._missed.done(utterance)
                 self._hit(record, segment, pcm)
             else:
-                self._jobs[self._pool.submit(segment, record.style, express=not record.heard)] = record, segment
+                job = self._pool.submit(segment, record.style, express=not record.heard)
+                self._jobs[job] = record, segment
+                self._cost.begin(job, now)
         wakes = [self._fresh.wake_at(now), self._missed.wake_at(now) if self._pool.idle else None]
         if (wake_at := min((at for at in wakes if at is not None), default=None)) is not None:
             self._timer = call_at(wake_at, self._dispatch)
