@@ -250,8 +250,8 @@ class Connection:
     def withdraw(self, ticket: int) -> None:
         self._house.withdraw(ticket)
 
-    def heard_first(self, permit: Permit, wait_s: float) -> None:
-        self._house.heard_first(permit, wait_s)
+    def heard_first(self, permit: Permit, wait_s: float, held_up_s: float) -> None:
+        self._house.heard_first(permit, wait_s, held_up_s)
 
     def took(self, part: Part, seconds: float) -> None:
         self._house.took(part, seconds)

@@ -121,6 +121,7 @@ class Context:
         self._marks: deque[tuple[int, Told]] = deque()  # messages that follow the n-th segment
         self._queue: deque[Packet | Told] = deque()
         self._queued_samples = 0
+        self._ready_at = now  # since when the audio that is next has been there, at the latest
         self._dropped = False
         self._idle_at = NEVER
         self._played: int | None = None  # what the listener last reported
@@ -300,6 +301,8 @@ class Context:
             self.progress_at = now
         if packets:
             self._reached.setdefault(Part.ENCODING, now)
+            if not self._queued_samples:
+                self._ready_at = now
         for packet in packets:
             self._queue.append(packet)
             self._queued_samples += packet.end - packet.start
@@ -391,6 +394,8 @@ class Context:
             self.progress_at = now
         if batch:
             self._say_audio(batch, batch_s, now, out)
+        if self._queued_samples:
+            self._ready_at = now
         self._settle(now)
 
     def tell(self, out: list[Item]) -> None:
@@ -431,13 +436,14 @@ class Context:
         owed_since = self._owed_since()
         if self._unheard:
             self._unheard = False
-            self._stage.heard_first(self._permit, now - owed_since)
+            held_up_s = now - self._reached.get(Part.ENCODING, now)
+            self._stage.heard_first(self._permit, now - owed_since, held_up_s)
             at = owed_since
             for part, reached_at in (*self._reached.items(), (Part.SENDING, now)):
                 self._stage.took(part, max(0.0, reached_at - at))
                 at = max(at, reached_at)
-        elif (dry := now - max(self.pacer.until, owed_since)) > 0:
-            self._stage.ran_dry(self._permit, dry)
+        elif self._ready_at > (dry_at := max(self.pacer.until, owed_since)):  # else what was there was not taken
+            self._stage.ran_dry(self._permit, now - dry_at)
 
     def _owed_since(self) -> float:
         while len(self._owed) > 1 and self._owed[0][1] <= self.pacer.sent_s:

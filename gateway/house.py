@@ -73,9 +73,9 @@ class House:
         if self._waiters.pop(ticket, None) is not None:
             self.controller.withdraw(ticket)
 
-    def heard_first(self, permit: Permit, wait_s: float) -> None:
-        """The first audio of an utterance goes out, so long after its text came."""
-        self.controller.first_audio(permit, wait_s, clock())
+    def heard_first(self, permit: Permit, wait_s: float, held_up_s: float) -> None:
+        """The first audio of an utterance goes out, so long after its text came, and so long after it was there."""
+        self.controller.first_audio(permit, wait_s, clock(), held_up_s=held_up_s)
         for observe in self.on_first_audio:
             observe(permit, wait_s)
 
@@ -85,11 +85,10 @@ class House:
             observe(part, seconds)
 
     def ran_dry(self, permit: Permit, seconds: float) -> None:
-        """A listener was owed audio for so long and had none."""
-        assert permit.ask is not None
+        """A listener was owed audio for so long and had none; not told where it was slow to take what was there."""
         self.underruns += 1
         self.underrun_s += seconds
-        self.controller.underrun(permit.ask.engine, clock())
+        self.controller.underrun(permit, clock())
 
     def is_cached(self, segment: Segment, style: Style) -> bool:
         """Whether a segment can be had without an engine."""

@@ -93,8 +93,8 @@ class Stage(Protocol):
         """What waits under this ticket is not wanted any more."""
         ...
 
-    def heard_first(self, permit: Permit, wait_s: float) -> None:
-        """The first audio of an utterance goes out, so long after its text came."""
+    def heard_first(self, permit: Permit, wait_s: float, held_up_s: float) -> None:
+        """The first audio of an utterance goes out, so long after its text came, and so long after it was there."""
         ...
 
     def took(self, part: Part, seconds: float) -> None:
@@ -102,7 +102,7 @@ class Stage(Protocol):
         ...
 
     def ran_dry(self, permit: Permit, seconds: float) -> None:
-        """A listener was owed audio for so long and had none."""
+        """A listener was owed audio for so long and had none; not told where it was slow to take what was there."""
         ...
 
     def track(self, key: int, form: Format, source_rate: int) -> Track:

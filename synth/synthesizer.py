@@ -89,7 +89,7 @@ class Synthesizer:
         self._timer: asyncio.TimerHandle | None = None
         self._workers = workers
         self._on_broken = on_broken
-        self._cost = Cost()
+        self._cost = Cost(workers)
         self._occupancy = Occupancy()
         self.compute_s = 0.0  # spent in engines so far
         self.audio_s = 0.0  # that came of it
@@ -242,7 +242,7 @@ class Synthesizer:
             self._on_chunk(job, pcm, last)
             return
         record, segment = self._jobs.pop(job)
-        self._cost.measure(len(segment.text), compute_s)
+        self._cost.end(job, self._clock(), characters=len(segment.text), compute_s=compute_s)
         if self._utterances.get(record.id) is record:
             self.caches.put(record.key, pcm)
             self._missed.done(record.id)
@@ -272,8 +272,10 @@ class Synthesizer:
 
     def _forget(self, job: int) -> None:
         del self._jobs[job]
-        self._chunks.pop(job, None)
-        self._begun_at.pop(job, None)
+        if self._pool.stepwise:
+            del self._chunks[job], self._begun_at[job]
+        else:
+            self._cost.end(job, self._clock())
 
     def on_broken(self) -> None:
         if self.info is not None:
@@ -364,7 +366,9 @@ class Synthesizer:
 
     def _submit(self, record: _Utterance, segment: Segment) -> None:
         if not self._pool.stepwise:
-            self._jobs[self._pool.submit(segment, record.style, express=not record.heard)] = record, segment
+            job = self._pool.submit(segment, record.style, express=not record.heard)
+            self._jobs[job] = record, segment
+            self._cost.begin(job, self._clock())
             return
         record.told_until = record.covered_until if record.heard else -math.inf
         job = record.job = self._pool.submit(segment, record.style, covered_until=record.told_until)

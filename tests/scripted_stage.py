@@ -56,6 +56,7 @@ class ScriptedStage:
         self.forecast_s = 0.0  # until an engine could begin
         self.now = 0.0
         self.first_waits: list[float] = []
+        self.held_up: list[float] = []  # of those, for a socket that took nothing
         self.parts: list[tuple[Part, float]] = []
         self.dry: list[float] = []
         self.hurried = False  # no time for the quality tier
@@ -99,8 +100,9 @@ class ScriptedStage:
     def withdraw(self, ticket: int) -> None:
         self.controller.withdraw(ticket)
 
-    def heard_first(self, permit: Permit, wait_s: float) -> None:
+    def heard_first(self, permit: Permit, wait_s: float, held_up_s: float) -> None:
         self.first_waits.append(wait_s)
+        self.held_up.append(held_up_s)
 
     def took(self, part: Part, seconds: float) -> None:
         self.parts.append((part, seconds))

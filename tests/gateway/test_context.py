@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from scripted_stage import HEART, ScriptedStage, spoken
+from scripted_stage import HEART, ScriptedStage, ScriptedTrack, spoken
 from voxgate.admission.answer import Outcome
 from voxgate.codecs.packetizer import choose_format
 from voxgate.gateway.context import HIGH_MARK_S, IDLE_FLUSH_S, NEVER, Context, Settings
@@ -52,6 +52,11 @@ class Scene:
         out: list[Item] = []
         self.context.poll(now, out)
         return ["audio" if isinstance(message, bytes) else json.loads(str(message))["type"] for message in out]
+
+    @property
+    def track(self) -> ScriptedTrack:
+        (track,) = self.stage.tracks.values()
+        return track
 
     @property
     def utterance(self) -> int:
@@ -193,6 +198,32 @@ def test_a_first_wait_is_told_in_parts_that_add_up_to_it():
         (Part.ENCODING, 0.125),
         (Part.SENDING, 0.5),
     ]
+
+
+def test_what_of_a_first_wait_was_for_a_socket_that_took_nothing_is_told_apart():
+    scene = Scene()
+    scene.context.feed("One two three four. ", 0.0)
+    scene.speak(0.25)
+    scene.encode_one(0.5)
+    scene.poll(9.5)
+
+    assert (scene.stage.first_waits, scene.stage.held_up) == ([9.5], [9.0])
+
+
+@pytest.mark.parametrize(("there_at", "dry"), [(0.5, []), (1.5, [3.04])])
+def test_a_listener_runs_dry_by_what_was_not_there_and_not_by_what_it_did_not_take(there_at: float, dry: list[float]):
+    scene = Scene()
+    scene.context.feed("One two three four. Five six seven eight. ", 0.0)
+    late = scene.stage.segments.pop()
+    scene.speak(0.0)
+    scene.encode(0.0)
+    scene.poll(0.0)  # 0.96 s of audio
+    scene.context.audio(late[1], spoken(late[1]), there_at)
+    while scene.track.jobs:
+        scene.encode_one(there_at)
+    scene.poll(4.0)
+
+    assert scene.stage.dry == pytest.approx(dry)
 
 
 def test_who_still_listens_when_an_utterance_begins_waits_for_no_part_of_it():

@@ -113,9 +113,13 @@ async def test_first_audio_and_underruns_are_told_to_admission_and_to_whoever_li
     scene.forecast_s = 0.0
     permit = scene.ask(1)
     assert isinstance(permit, Permit)
-    scene.house.heard_first(permit, 0.04)
+    scene.house.heard_first(permit, 0.04, 0.0)
     scene.house.ran_dry(permit, 0.3)
-    permit.release(Outcome.SERVED, clock())
+    other = scene.ask(2)
+    assert isinstance(other, Permit)
+    scene.house.ran_dry(other, 0.1)
 
-    assert (heard, scene.house.underruns, scene.house.underrun_s) == ([0.04], 1, 0.3)
+    assert (heard, scene.house.underruns, scene.house.underrun_s) == ([0.04], 2, 0.4)
     assert scene.controller.lines["hibari"].limit.current < 200
+    for each in (permit, other):
+        each.release(Outcome.SERVED, clock())
