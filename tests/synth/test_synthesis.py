@@ -295,7 +295,7 @@ async def test_what_a_pool_has_to_spare_is_known():
 
     utterance, listener = speak(synthesis, TONE, LONG)
     await eventually("a slot is used", lambda: engine.idle_pool_bytes == 3000)
-    assert listener.sounds
+    await listener.until(lambda: listener.sounds)
     synthesis.close_utterance(utterance)
     await eventually("all are idle", lambda: engine.idle_pool_bytes == 4000)
     await synthesis.close()
