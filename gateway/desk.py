@@ -4,6 +4,7 @@ Asks admission for a place, keeps the list of who is there. Who may ask at all i
 (handshake.py).
 """
 
+import math
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from .dialect import Dialect
 from .handshake import Rejection
 from .house import House, clock
 from .native import NATIVE
+from .protocol import SocketProtocol
 from .session import Defaults, Limits
 
 
@@ -70,3 +72,18 @@ class Desk:
                 self.house.connections.discard(connection)
         finally:
             permit.release(outcome, clock())
+
+
+async def reject(rejection: Rejection, receive: Receive, send: Send, socket: SocketProtocol) -> None:
+    """The HTTP answer; holds on until the socket is gone, because uvicorn logs an error for one that returns before."""
+    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+    if rejection.retry_after is not None:
+        headers.append((b"retry-after", str(max(1, math.ceil(rejection.retry_after))).encode()))
+    if rejection.status < 500 and rejection.message.isascii() and rejection.message.isprintable():
+        headers.append((b"dg-error", rejection.message.encode()))  # where Deepgram's clients look for the reason
+    if rejection.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "websocket.http.response.start", "status": rejection.status, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": rejection.message.encode()})
+    while not socket.disconnected:
+        await receive()

@@ -8,7 +8,7 @@ clock: it goes out as fast as it is spoken and its reader takes it.
 import asyncio
 import math
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from starlette.responses import Response
@@ -32,7 +32,7 @@ HEADERS = {
 
 Scope = MutableMapping[str, Any]
 
-_STATUS = {
+STATUS = {
     "bad_message": 400,
     "unknown_voice": 400,
     "unsupported_codec": 400,
@@ -82,6 +82,7 @@ class Utterance:
     media_type: str = "application/octet-stream"
     failure: wire.Error | None = None
     codecs: tuple[str, ...] = CODECS
+    later: list[Call] = field(default_factory=list)
 
     def hear(self, message: str) -> tuple[Call, ...]:
         return self.start, wire.Text(NAME, self.text), wire.End(NAME)
@@ -175,7 +176,7 @@ class Exchange:
             await self._inbox.get()  # uvicorn calls it a fault of the application to return before
         else:
             failure = failure or wire.Error("overloaded", "the server is shutting down", retry_after=5.0)
-            status, retry_after = _STATUS.get(failure.code, 500), failure.retry_after or None
+            status, retry_after = STATUS.get(failure.code, 500), failure.retry_after or None
             answer = refusal(status, failure.code, failure.message, retry_after, self._fault)
             await self._send({"type": "http.response.start", "status": status, "headers": answer.raw_headers})
             await self._send({"type": "http.response.body", "body": answer.body})
