@@ -38,6 +38,7 @@ from .adapters.names import BadNames, VoiceNames
 from .adapters.openai import OpenAi
 from .adapters.sockets import Sockets
 from .adapters.window import Window
+from .adapters.wyoming_tcp import WyomingListener
 from .config import Config, ConfigError
 from .connection import Connection
 from .desk import Desk, reject
@@ -111,6 +112,7 @@ class App:
         self._desk = Desk(self._controller, limits, ready=lambda: self._voices_ready)
         names = _voice_names(config)
         self._sockets = Sockets(self._desk, self._doorkeeper, names)
+        self.wyoming = WyomingListener(self._desk, names, config.max_message_bytes)
         window = Window(self._desk, self._doorkeeper, names, config.max_message_bytes)
         self._http = Starlette(
             lifespan=self._lifespan,

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..admission.answer import Outcome, Permit, Reason, Refusal
 from ..admission.controller import Controller
+from ..synth.engine import Voice
 from .accounts import Account
 from .connection import Connection, Receive, Send, Socket
 from .dialect import Dialect
@@ -41,6 +42,11 @@ class Desk:
                 return Rejection(status, refusal.message, refusal.retry_after)
             case Permit() as permit:
                 return permit
+
+    @property
+    def voices(self) -> tuple[Voice, ...]:
+        """Those that speak here."""
+        return self.house.synthesizer.voices if self.house else ()
 
     async def serve(
         self,

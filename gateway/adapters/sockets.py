@@ -99,8 +99,7 @@ class Sockets:
         return True
 
     def _resolve(self, name: str | None) -> str | None:
-        house = self._desk.house
-        return self._names.resolve(name, house.synthesizer.voices if house else ())
+        return self._names.resolve(name, self._desk.voices)
 
 
 async def _first_message(receive: Receive) -> MutableMapping[str, Any]:

@@ -63,7 +63,7 @@ class Window:
     @property
     def voices(self) -> tuple[Voice, ...]:
         """Those that speak here."""
-        return self._desk.house.synthesizer.voices if self._desk.house else ()
+        return self._desk.voices
 
     def voice(self, name: str | None) -> str | None:
         """The id of the voice a client means; None: the default."""
