@@ -31,12 +31,15 @@ class Desk:
         self._limits = limits
         self._ready = ready
 
-    def admit(self, account: Account) -> Permit | Rejection:
-        """A place for one more connection of this account; whoever serves it gives the permit back."""
+    def admit(self, account: Account, *, although_full: bool = False) -> Permit | Rejection:
+        """A place for one more connection of this account; whoever serves it gives the permit back.
+
+        `although_full`: for one that is better told of a full house when it has something to say.
+        """
         if not self._ready():
             return Rejection(503, "the voices are still loading", 1.0)
         self._controller.quotas.declare(account.name, account.quota, clock())
-        match self._controller.connect(account.name, clock()):
+        match self._controller.connect(account.name, clock(), although_full=although_full):
             case Refusal(reason=reason) as refusal:
                 status = 429 if reason is Reason.QUOTA else 503
                 return Rejection(status, refusal.message, refusal.retry_after)

@@ -13,18 +13,20 @@ Times = list[tuple[str, float, float]]  # character, start and end in seconds of
 
 
 def characters(said: Spoken) -> Times:
-    """Every character of `said.text`: those of a word share its time, those between share what lies between."""
+    """Every character of `said.text` but the spaces around it, then one space up to the end of the audio: what is told
+    next is a word of its own. Those of a word share its time, those between words what lies between."""
     times: Times = []
-    at, edge = 0, said.begin
+    text = said.text.rstrip()
+    at = len(text) - len(text.lstrip())
+    edge = said.begin
     for word, start, end, offset in said.words:
         begin = offset - said.start
-        times += _spread(said.text[at:begin], edge, start)
+        times += _spread(text[at:begin], edge, start)
         times += _spread(word, start, end)
         at, edge = begin + len(word), end
-    times += _spread(said.text[at:], edge, said.end)
-    if not times or times[-1][2] < said.end:
-        times.append((" ", edge, said.end))
-    return times
+    tail = text[at:]
+    behind = edge + (said.end - edge) * len(tail) / (len(tail) + 1)
+    return [*times, *_spread(tail, edge, behind), (" ", behind, said.end)]
 
 
 def _spread(text: str, begin: float, end: float) -> Times:

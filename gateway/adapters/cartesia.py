@@ -22,7 +22,7 @@ from ...codecs.packetizer import CODECS, SAMPLE_RATES, Format, Packet
 from .. import wire
 from ..context import Context
 from ..dialect import Call, Event, Item, Reply, Spoken
-from .exchange import LEAD_MS, NAME, STATUS, Raw, Utterance
+from .exchange import NAME, STATUS, Raw, Utterance
 from .names import Resolve
 from .pieces import WAIT_MS, pieces, silence, text_of
 from .turns import Turn, Turns
@@ -241,7 +241,7 @@ class CartesiaHttp:
 
     def _read(self, body: bytes) -> Utterance:
         said = msgspec.json.decode(body, type=_Message)
-        start = msgspec.structs.replace(_start(said, self._window.voice), lead_ms=LEAD_MS)
+        start = _start(said, self._window.voice)
         floats = said.output_format.container == "raw" and said.output_format.encoding == "pcm_f32le"
         return Utterance(start, said.transcript, _Floats() if floats else Raw())
 

@@ -20,7 +20,7 @@ from ...codecs.packetizer import CODECS, SAMPLE_RATES, Packet
 from .. import errors, wire
 from ..context import Context
 from ..dialect import Call, Close, Event, Item, Reply
-from .exchange import LEAD_MS, NAME, Raw, Utterance
+from .exchange import NAME, Raw, Utterance
 from .names import Resolve
 from .pieces import WAIT_MS, pieces, silence, text_of
 from .turns import Turn
@@ -293,7 +293,7 @@ class DeepgramHttp:
             codecs = dict(_FILES)
             if wanted.get("container") == "wav" or ("encoding" in query and "container" not in query):
                 codecs["linear16"] = "wav"
-            start = msgspec.structs.replace(start_of(wanted, self._window.voice, codecs), lead_ms=LEAD_MS)
+            start = start_of(wanted, self._window.voice, codecs)
             return Utterance(start, asked.text, Raw())
 
         return read

@@ -14,7 +14,7 @@ from .. import wire
 from ..dialect import Spoken
 from . import alignment
 from .elevenlabs import start_of, with_speed
-from .exchange import LEAD_MS, Raw, Utterance
+from .exchange import Raw, Utterance
 from .window import Window
 
 
@@ -52,7 +52,7 @@ class ElevenLabsHttp:
     def _read(self, voice: str, query: Mapping[str, str], body: bytes, timed: bool) -> Utterance:
         asked = msgspec.json.decode(body, type=_Request)
         start = with_speed(start_of(voice, query, self._window.voice), asked.voice_settings)
-        start = msgspec.structs.replace(start, lead_ms=LEAD_MS, timestamps=timed)
+        start = msgspec.structs.replace(start, timestamps=timed)
         return Utterance(start, asked.text, Lines() if timed else Raw())
 
 

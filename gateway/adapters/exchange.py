@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import msgspec
 from starlette.responses import Response
 
 from ...admission.answer import Permit
@@ -22,6 +23,7 @@ from ..context import Context
 from ..desk import Desk
 from ..dialect import Call, Close, Event, Item, Spoken
 from ..protocol import EXTENSION, HttpProtocol
+from .pieces import WAIT_MS
 
 NAME = "1"  # of the one context
 LEAD_MS = math.inf  # nobody plays it while it comes, as far as we know
@@ -85,7 +87,8 @@ class Utterance:
     later: list[Call] = field(default_factory=list)
 
     def hear(self, message: str) -> tuple[Call, ...]:
-        return self.start, wire.Text(NAME, self.text), wire.End(NAME)
+        start = msgspec.structs.replace(self.start, lead_ms=LEAD_MS, max_wait_ms=WAIT_MS)
+        return start, wire.Text(NAME, self.text), wire.End(NAME)
 
     def say(self, event: Event, out: list[Item]) -> None:
         match event:

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from ...codecs.packetizer import Format
 from .. import wire
 from ..dialect import Spoken
-from .exchange import LEAD_MS, NAME, Raw, Utterance
+from .exchange import NAME, Raw, Utterance
 from .names import OPENAI
 from .window import BadRequest, Window
 
@@ -65,7 +65,6 @@ class OpenAi:
             codec=CODECS[asked.response_format],
             sample_rate=RATE,
             speed=min(max(asked.speed, SLOWEST), FASTEST),
-            lead_ms=LEAD_MS,
         )
         shape = Events(len(asked.input)) if asked.stream_format == "sse" else Raw()
         return Utterance(start, asked.input, shape)

@@ -1,7 +1,7 @@
 """Which wire is spoken on which path, and the way in to it: origin, key, format, a place.
 
-Whatever is wrong is told in the handshake, where its clients know what to do: 401 and 400 they never try again, 429
-and 503 they do.
+What is wrong is told in the handshake, where its clients know what to do: 401 and 400 they never try again, 429 and
+503 (as many connections as there may be) they do.
 """
 
 import asyncio
@@ -12,7 +12,9 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from ...admission.answer import Permit
 from .. import errors
+from ..accounts import Account
 from ..connection import Receive, Send
 from ..desk import Desk, reject
 from ..dialect import Dialect
@@ -88,7 +90,7 @@ class Sockets:
             first = await _first_message(receive)
             account = self._doorkeeper.account_of(_key_in(first), address)
             receive = _again(first, receive)
-        admitted = account if isinstance(account, Rejection) else (account, self._desk.admit(account))
+        admitted = account if isinstance(account, Rejection) else (account, self._admit(account))
         match admitted:
             case Rejection() as rejection:
                 await _refuse(rejection, accept, receive, send, socket)
@@ -97,6 +99,11 @@ class Sockets:
             case (account, permit):
                 await self._desk.serve(permit, account, receive, send, socket, dialect=dialect, accept=accept)
         return True
+
+    def _admit(self, account: Account) -> Permit | Rejection:
+        """Not refused for load: pipecat takes three turns without a connection for the end of the service, but a turn
+        that is refused on its socket is answered so that it goes on (pieces.py)."""
+        return self._desk.admit(account, although_full=True)
 
     def _resolve(self, name: str | None) -> str | None:
         return self._names.resolve(name, self._desk.voices)

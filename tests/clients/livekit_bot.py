@@ -75,9 +75,9 @@ def pocket(url, http):
 
 def streaming(url, http):
     # docs: livekit streaming-tts
-    from livekit_streaming_tts.plugin import TTS
+    from livekit_streaming_tts.plugin import StreamingTTS
 
-    return TTS(ws_url=url.replace("http", "ws", 1) + "/tts/ws", http_session=http)
+    return StreamingTTS(ws_url=url.replace("http", "ws", 1) + "/tts/ws", http_session=http)
     # end
 
 
@@ -87,7 +87,7 @@ PLUGINS = {
 }
 
 
-async def say(tts, text, barge_in, metrics):
+async def say(tts, text, barge_in):
     from livekit.agents import tts as agents
 
     tts_ = tts if tts.capabilities.streaming else agents.StreamAdapter(tts=tts)
@@ -134,7 +134,7 @@ async def run(url, plan):
             if number:
                 await asyncio.sleep(plan.get("idle", 0.0))
             try:
-                turns.append(await say(tts, text, plan.get("barge_in") if number == 0 else None, metrics))
+                turns.append(await say(tts, text, plan.get("barge_in") if number == 0 else None))
             except Exception as problem:
                 errors.append(repr(problem)[:300])
         await tts.aclose()
