@@ -9,6 +9,7 @@ from .dialect import Call, Event, Item, Spoken
 class Native:
     """`voxgate.v1`. Holds nothing of a connection, so that one serves all of them."""
 
+    protocol = wire.PROTOCOL
     codecs = WIRE_CODECS
 
     def __init__(self) -> None:

@@ -70,6 +70,7 @@ class _Turn(Turn):
 class Cartesia:
     """One connection's wire."""
 
+    protocol = "cartesia"
     codecs = CODECS
 
     def __init__(self, resolve: Resolve, query: Mapping[str, str] | None = None) -> None:
@@ -243,7 +244,7 @@ class CartesiaHttp:
         said = msgspec.json.decode(body, type=_Message)
         start = _start(said, self._window.voice)
         floats = said.output_format.container == "raw" and said.output_format.encoding == "pcm_f32le"
-        return Utterance(start, said.transcript, _Floats() if floats else Raw())
+        return Utterance("cartesia", start, said.transcript, _Floats() if floats else Raw())
 
 
 class _Floats(Raw):

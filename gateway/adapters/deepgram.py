@@ -53,6 +53,7 @@ class _Turn(Turn):
 class Deepgram:
     """One connection's wire. `flux`: it is the second version."""
 
+    protocol = "deepgram"
     codecs = CODECS
 
     def __init__(self, query: Mapping[str, str], resolve: Resolve, *, flux: bool = False) -> None:
@@ -294,7 +295,7 @@ class DeepgramHttp:
             if wanted.get("container") == "wav" or ("encoding" in query and "container" not in query):
                 codecs["linear16"] = "wav"
             start = start_of(wanted, self._window.voice, codecs)
-            return Utterance(start, asked.text, Raw())
+            return Utterance("deepgram", start, asked.text, Raw())
 
         return read
 

@@ -137,6 +137,7 @@ class _Wire:
 class Multi:
     """Many contexts on one socket."""
 
+    protocol = "elevenlabs"
     codecs = CODECS
 
     def __init__(self, voice: str, query: Mapping[str, str], resolve: Resolve) -> None:
@@ -205,6 +206,7 @@ class Multi:
 class Single:
     """One context, which is the socket: an empty text ends it, and the server closes behind its last audio."""
 
+    protocol = "elevenlabs"
     codecs = CODECS
 
     def __init__(self, voice: str, query: Mapping[str, str], resolve: Resolve) -> None:

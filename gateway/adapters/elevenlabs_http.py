@@ -53,7 +53,7 @@ class ElevenLabsHttp:
         asked = msgspec.json.decode(body, type=_Request)
         start = with_speed(start_of(voice, query, self._window.voice), asked.voice_settings)
         start = msgspec.structs.replace(start, timestamps=timed)
-        return Utterance(start, asked.text, Lines() if timed else Raw())
+        return Utterance("elevenlabs", start, asked.text, Lines() if timed else Raw())
 
 
 class Lines:

@@ -78,6 +78,7 @@ class Raw:
 class Utterance:
     """The dialect of an exchange: one text, one context, one body."""
 
+    protocol: str
     start: wire.Start
     text: str
     shape: Shape

@@ -67,7 +67,7 @@ class OpenAi:
             speed=min(max(asked.speed, SLOWEST), FASTEST),
         )
         shape = Events(len(asked.input)) if asked.stream_format == "sse" else Raw()
-        return Utterance(start, asked.input, shape)
+        return Utterance("openai", start, asked.input, shape)
 
     async def _voices(self, request: Request) -> Response:
         ids = dict.fromkeys([*(voice.id for voice in self._window.voices), *self._window.names.mapped, *OPENAI])

@@ -37,6 +37,7 @@ class _Message(msgspec.Struct, frozen=True):
 class Streaming:
     """One connection's wire."""
 
+    protocol = "streaming-tts"
     codecs = CODECS
 
     def __init__(self, resolve: Resolve) -> None:

@@ -48,8 +48,10 @@ class Window:
         return Speech(self._desk, permit, account, utterance, fault)
 
     def account_of(self, request: Request) -> Account | Rejection:
-        """Whose request this is."""
+        """Whose request this is; a page of somebody else's may ask no more than it may connect."""
         headers = dict(request.headers)
+        if (refused := self._doorkeeper.check_origin(headers)) is not None:
+            return refused
         key = key_of(headers, request.query_params)
         return self._doorkeeper.account_of(key, request.client.host if request.client else "")
 

@@ -41,6 +41,7 @@ class _Event(msgspec.Struct, frozen=True):
 class Wyoming:
     """One connection's wire; what it hears is an event as JSON with its data in place, what it says is framed."""
 
+    protocol = "wyoming"
     codecs = CODECS
 
     def __init__(self, resolve: Resolve, voices: Callable[[], Iterable[Voice]]) -> None:

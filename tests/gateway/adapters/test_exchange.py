@@ -9,7 +9,7 @@ from voxgate.gateway.dialect import Close, Item
 
 
 def utterance() -> Utterance:
-    return Utterance(wire.Start(NAME, codec="wav"), "Hello.", Raw())
+    return Utterance("openai", wire.Start(NAME, codec="wav"), "Hello.", Raw())
 
 
 def said(dialect: Utterance, *events) -> list[Item]:
