@@ -74,13 +74,13 @@ class Controller:
 
     # --- connections -----------------------------------------------------------------------------------------------
 
-    def connect(self, account: str, now: float) -> Permit | Refusal:
-        """A place for one more connection."""
+    def connect(self, account: str, now: float, *, although_full: bool = False) -> Permit | Refusal:
+        """A place for one more connection; with `although_full` also where there is none for what it may want."""
         if self.draining:
             return self._refuse(Reason.DRAINING, "the server is shutting down", 5.0)
         if self.connections >= self.limits.connections:
             return self._refuse(Reason.CONNECTIONS, "the server has as many connections as it may", 2.0)
-        if self.is_full(now):
+        if not although_full and self.is_full(now):
             return self._refuse_connection(now)
         if (refusal := self._refuse_by_quota(self.quotas.connect(account, now))) is not None:
             return refusal

@@ -20,7 +20,7 @@ from .opus import OPUS_FRAME_MS, OPUS_RATES, OpusEncoder, economical, lookahead
 from .resample import Resampler, resampled_length
 from .unpacking import LENGTH, unpacker
 
-SAMPLE_RATES = (8000, 16000, 22050, 24000, 44100, 48000)  # Hz, what a client may ask for
+SAMPLE_RATES = (8000, 16000, 22050, 24000, 32000, 44100, 48000)  # Hz, what a client may ask for
 FRAME_MS = OPUS_FRAME_MS
 PAGE_SECONDS = 0.1  # of Ogg, at most: 32 bytes on 700
 

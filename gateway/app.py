@@ -6,7 +6,6 @@ itself and not a wrapper of it.
 
 import asyncio
 import logging
-import math
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -31,13 +30,19 @@ from ..synth.segment import Urls
 from ..synth.synthesis import Synthesis, VoiceClaimed
 from ..synth.text.lexicon import LexiconError
 from . import bounds, lineup, supervisor, wire
-from .accounts import Account, AccountsError, Keyring
+from .accounts import AccountsError, Keyring
+from .adapters.cartesia import CartesiaHttp
+from .adapters.deepgram import DeepgramHttp
+from .adapters.elevenlabs_http import ElevenLabsHttp
+from .adapters.elevenlabs_http import voices as elevenlabs_voices
 from .adapters.names import BadNames, VoiceNames
 from .adapters.openai import OpenAi
+from .adapters.sockets import Sockets
 from .adapters.window import Window
+from .adapters.wyoming_tcp import WyomingListener
 from .config import Config, ConfigError
 from .connection import Connection
-from .desk import Desk
+from .desk import Desk, reject
 from .encoding import Encoders
 from .handshake import Accepted, Doorkeeper, Rejection
 from .house import House, clock
@@ -45,7 +50,7 @@ from .ledger import Report
 from .metrics import Metrics, exposition_of
 from .neighbours import Neighbours
 from .pronunciation import Pronunciation
-from .protocol import EXTENSION, SocketProtocol
+from .protocol import EXTENSION
 from .session import Limits
 from .watch import Watch
 
@@ -108,6 +113,10 @@ class App:
         self._monitor = Monitor() if self._devices else None
         self._controller = bounds.controller(config, lineup.cpu_workers(config, self._cores), self._forecast)
         self._desk = Desk(self._controller, limits, ready=lambda: self._voices_ready)
+        names = _voice_names(config)
+        self._sockets = Sockets(self._desk, self._doorkeeper, names)
+        self.wyoming = WyomingListener(self._desk, names, config.max_message_bytes)
+        window = Window(self._desk, self._doorkeeper, names, config.max_message_bytes)
         self._http = Starlette(
             lifespan=self._lifespan,
             routes=[
@@ -115,7 +124,10 @@ class App:
                 Route("/health/ready", self._ready),
                 Route("/v1/voices", self._voices),
                 Route("/metrics", self._scrape),
-                *OpenAi(Window(self._desk, self._doorkeeper, _voice_names(config), config.max_message_bytes)).routes,
+                *OpenAi(window).routes,
+                *CartesiaHttp(window).routes,
+                *ElevenLabsHttp(window).routes,
+                *DeepgramHttp(window).routes,
                 Mount("/", _Page(directory=WEB, html=True)),
             ],
         )
@@ -217,10 +229,13 @@ class App:
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
+        foreign = scope["path"] != STREAM_PATH
+        if foreign and await self._sockets.serve(scope, _headers(scope), _address(scope), receive, send):
+            return
         answer = self._admit_socket(scope)
         match answer:
             case Rejection():
-                await _reject(answer, receive, send, scope["extensions"][EXTENSION])
+                await reject(answer, receive, send, scope["extensions"][EXTENSION])
             case (Accepted() as accepted, admission.Permit() as permit):
                 await self._desk.serve(
                     permit,
@@ -283,12 +298,13 @@ class App:
         return Response(text, headers={"Content-Type": content_type})
 
     async def _voices(self, request: Request) -> Response:
-        match self._doorkeeper.authorize(dict(request.headers)):
-            case Rejection() as rejection:
-                return JSONResponse({"error": {"code": "unauthorized", "message": rejection.message}}, rejection.status)
-            case Account():
-                pass
+        key = request.headers.get("xi-api-key")
+        bearer = request.headers if key is None else {"authorization": f"Bearer {key}"}
+        if isinstance(rejection := self._doorkeeper.authorize(dict(bearer)), Rejection):
+            return JSONResponse({"error": {"code": "unauthorized", "message": rejection.message}}, rejection.status)
         voices = self.house.synthesizer.voices if self.house else ()
+        if key is not None:
+            return JSONResponse(elevenlabs_voices(voices))
         listed = [
             wire.VoiceInfo(voice.id, voice.language, voice.engine, voice.tier, voice.sample_rate) for voice in voices
         ]
@@ -362,19 +378,6 @@ def _complain(task: "asyncio.Task[None]") -> None:
     """What runs beside the server should not end in a fault that nobody hears of."""
     if not task.cancelled() and (problem := task.exception()) is not None:
         logger.error("a part of the server has ended", exc_info=problem)
-
-
-async def _reject(rejection: Rejection, receive: Receive, send: Send, socket: SocketProtocol) -> None:
-    """The HTTP answer; holds on until the socket is gone, because uvicorn logs an error for one that returns before."""
-    headers = [(b"content-type", b"text/plain; charset=utf-8")]
-    if rejection.retry_after is not None:
-        headers.append((b"retry-after", str(max(1, math.ceil(rejection.retry_after))).encode()))
-    if rejection.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "websocket.http.response.start", "status": rejection.status, "headers": headers})
-    await send({"type": "websocket.http.response.body", "body": rejection.message.encode()})
-    while not socket.disconnected:
-        await receive()
 
 
 def _headers(scope: Scope) -> dict[str, str]:

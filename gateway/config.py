@@ -51,6 +51,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     host: Annotated[str, Meta(description="address to listen on")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535, description="port to listen on; 0 takes a free one")] = 8080
+    tls_port: Annotated[
+        int, Meta(ge=0, le=65535, description="port with TLS besides, for clients that insist on it; 0: none")
+    ] = 0
+    tls_certificate: Annotated[str, Meta(description="file of its certificate; none: one is made and kept")] = ""
+    tls_key: Annotated[str, Meta(description="file of the certificate's key, where that is not in the same file")] = ""
+    wyoming_port: Annotated[
+        int, Meta(ge=0, le=65535, description="port for Wyoming (Home Assistant), which knows no keys; 0: none")
+    ] = 0
     gateways: Annotated[int, Meta(ge=1, le=256, description="gateway processes that share the port")] = 1
     workers: Annotated[
         int,

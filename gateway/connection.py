@@ -69,6 +69,7 @@ class Connection:
         self._send = send
         self._socket = socket
         self._limits = limits
+        self._protocol = dialect.protocol
         self._changed = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._emptied = asyncio.Event()
@@ -251,7 +252,7 @@ class Connection:
         self._house.withdraw(ticket)
 
     def heard_first(self, permit: Permit, wait_s: float, held_up_s: float) -> None:
-        self._house.heard_first(permit, wait_s, held_up_s)
+        self._house.heard_first(permit, wait_s, held_up_s, self._protocol)
 
     def took(self, part: Part, seconds: float) -> None:
         self._house.took(part, seconds)

@@ -57,7 +57,9 @@ Event = wire.AnyServerMessage | Spoken
 class Dialect(Protocol):
     """One for each connection; calls come on the event loop."""
 
+    protocol: str  # what it is called, for the metrics
     codecs: tuple[str, ...]  # that a start may ask for
+    later: list[Call]  # calls that an event has set free; the session takes them away when it has said it
 
     def hear(self, message: str) -> Iterable[Call]:
         """What one text message of the client asks for, in order. Raises `wire.BadMessage`."""

@@ -47,7 +47,7 @@ class House:
         self.lexicon = Lexicon()
         self.underruns = 0
         self.underrun_s = 0.0
-        self.on_first_audio: list[Callable[[Permit, float], None]] = []
+        self.on_first_audio: list[Callable[[Permit, float, str], None]] = []  # and over which wire
         self.on_took: list[Callable[[Part, float], None]] = []
         self.on_queued: list[Callable[[float], None]] = []  # of those that waited for a permit and got it: how long
         self.connections: set[Connected] = set()
@@ -73,11 +73,11 @@ class House:
         if self._waiters.pop(ticket, None) is not None:
             self.controller.withdraw(ticket)
 
-    def heard_first(self, permit: Permit, wait_s: float, held_up_s: float) -> None:
-        """The first audio of an utterance goes out, so long after its text came, and so long after it was there."""
+    def heard_first(self, permit: Permit, wait_s: float, held_up_s: float, protocol: str) -> None:
+        """The first audio of an utterance goes out over a wire, so long after its text, so long after it was there."""
         self.controller.first_audio(permit, wait_s, clock(), held_up_s=held_up_s)
         for observe in self.on_first_audio:
-            observe(permit, wait_s)
+            observe(permit, wait_s, protocol)
 
     def took(self, part: Part, seconds: float) -> None:
         """So much of the wait for a first audio was for this."""

@@ -21,7 +21,6 @@ from .stage import Part
 WAITS = 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.35, 0.5, 1.0, 2.5, 5.0  # seconds
 PARTS = 0.0005, 0.001, 0.002, *WAITS
 LAGS = 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5
-PROTOCOL = "voxgate.v1"
 
 
 class Metrics:
@@ -61,9 +60,9 @@ class Metrics:
         house.on_took.append(self._took)
         house.on_queued.append(self._queue_wait.observe)
 
-    def _heard(self, permit: Permit, wait_s: float) -> None:
+    def _heard(self, permit: Permit, wait_s: float, protocol: str) -> None:
         assert permit.ask is not None
-        self._first_audio.labels(PROTOCOL, permit.ask.engine).observe(wait_s)
+        self._first_audio.labels(protocol, permit.ask.engine).observe(wait_s)
 
     def _took(self, part: Part, seconds: float) -> None:
         self._stage.labels(part.value).observe(seconds)

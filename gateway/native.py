@@ -7,9 +7,13 @@ from .dialect import Call, Event, Item, Spoken
 
 
 class Native:
-    """`voxgate.v1`. Holds nothing, so that one serves all connections."""
+    """`voxgate.v1`. Holds nothing of a connection, so that one serves all of them."""
 
+    protocol = wire.PROTOCOL
     codecs = WIRE_CODECS
+
+    def __init__(self) -> None:
+        self.later: list[Call] = []
 
     def hear(self, message: str) -> tuple[Call, ...]:
         return (wire.parse(message),)

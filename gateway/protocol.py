@@ -6,7 +6,7 @@ The only file that leans on uvicorn's inner names, which tests/gateway/test_prot
 import fcntl
 import sys
 import termios
-from asyncio.transports import BaseTransport, Transport
+from asyncio.transports import BaseTransport, WriteTransport
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -31,7 +31,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     def unacknowledged_bytes(self) -> int:
         """Bytes written that the peer has not acknowledged: in this process, and in the kernel (Linux: SIOCOUTQ)."""
-        return _unacknowledged_bytes(self.transport)
+        return unacknowledged_bytes(self.transport)
 
     def force_close(self, code: int) -> None:
         """Queues a close frame even where the peer reads nothing, tells the application, and cuts after a grace."""
@@ -56,14 +56,15 @@ class HttpProtocol(HttpToolsProtocol):
 
     def unacknowledged_bytes(self) -> int:
         """As of a WebSocket."""
-        return _unacknowledged_bytes(self.transport)
+        return unacknowledged_bytes(self.transport)
 
     def abort(self) -> None:
         """Cuts the connection, so that a client knows of a body that it has not got all of it."""
         self.transport.abort()
 
 
-def _unacknowledged_bytes(transport: Transport) -> int:
+def unacknowledged_bytes(transport: WriteTransport) -> int:
+    """Bytes written to `transport` that the peer has not acknowledged: in this process, and in the kernel (Linux)."""
     waiting = transport.get_write_buffer_size()
     socket = transport.get_extra_info("socket")
     try:

@@ -383,6 +383,10 @@ class Session:
                 self._overdue(context, now)
             if size >= POLL_BYTES:
                 break
+        if self._dialect.later:
+            later, self._dialect.later = self._dialect.later, []
+            for call in later:
+                self._take(call, now)
         out += self._outbox
         self._outbox = []
         return out

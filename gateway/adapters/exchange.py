@@ -8,9 +8,10 @@ clock: it goes out as fast as it is spoken and its reader takes it.
 import asyncio
 import math
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import msgspec
 from starlette.responses import Response
 
 from ...admission.answer import Permit
@@ -22,6 +23,7 @@ from ..context import Context
 from ..desk import Desk
 from ..dialect import Call, Close, Event, Item, Spoken
 from ..protocol import EXTENSION, HttpProtocol
+from .pieces import WAIT_MS
 
 NAME = "1"  # of the one context
 LEAD_MS = math.inf  # nobody plays it while it comes, as far as we know
@@ -32,7 +34,7 @@ HEADERS = {
 
 Scope = MutableMapping[str, Any]
 
-_STATUS = {
+STATUS = {
     "bad_message": 400,
     "unknown_voice": 400,
     "unsupported_codec": 400,
@@ -76,15 +78,18 @@ class Raw:
 class Utterance:
     """The dialect of an exchange: one text, one context, one body."""
 
+    protocol: str
     start: wire.Start
     text: str
     shape: Shape
     media_type: str = "application/octet-stream"
     failure: wire.Error | None = None
     codecs: tuple[str, ...] = CODECS
+    later: list[Call] = field(default_factory=list)
 
     def hear(self, message: str) -> tuple[Call, ...]:
-        return self.start, wire.Text(NAME, self.text), wire.End(NAME)
+        start = msgspec.structs.replace(self.start, lead_ms=LEAD_MS, max_wait_ms=WAIT_MS)
+        return start, wire.Text(NAME, self.text), wire.End(NAME)
 
     def say(self, event: Event, out: list[Item]) -> None:
         match event:
@@ -175,7 +180,7 @@ class Exchange:
             await self._inbox.get()  # uvicorn calls it a fault of the application to return before
         else:
             failure = failure or wire.Error("overloaded", "the server is shutting down", retry_after=5.0)
-            status, retry_after = _STATUS.get(failure.code, 500), failure.retry_after or None
+            status, retry_after = STATUS.get(failure.code, 500), failure.retry_after or None
             answer = refusal(status, failure.code, failure.message, retry_after, self._fault)
             await self._send({"type": "http.response.start", "status": status, "headers": answer.raw_headers})
             await self._send({"type": "http.response.body", "body": answer.body})

@@ -5,9 +5,11 @@ somebody here: whom the setting `voice_names` says, a voice of ours that is call
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ...synth.engine import Voice
+
+Resolve = Callable[[str | None], str | None]  # a client's name for a voice -> our id, None: the default
 
 logger = logging.getLogger("voxgate.adapters")
 

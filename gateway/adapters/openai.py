@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from ...codecs.packetizer import Format
 from .. import wire
 from ..dialect import Spoken
-from .exchange import LEAD_MS, NAME, Raw, Utterance
+from .exchange import NAME, Raw, Utterance
 from .names import OPENAI
 from .window import BadRequest, Window
 
@@ -65,10 +65,9 @@ class OpenAi:
             codec=CODECS[asked.response_format],
             sample_rate=RATE,
             speed=min(max(asked.speed, SLOWEST), FASTEST),
-            lead_ms=LEAD_MS,
         )
         shape = Events(len(asked.input)) if asked.stream_format == "sse" else Raw()
-        return Utterance(start, asked.input, shape)
+        return Utterance("openai", start, asked.input, shape)
 
     async def _voices(self, request: Request) -> Response:
         ids = dict.fromkeys([*(voice.id for voice in self._window.voices), *self._window.names.mapped, *OPENAI])

@@ -48,8 +48,10 @@ class Window:
         return Speech(self._desk, permit, account, utterance, fault)
 
     def account_of(self, request: Request) -> Account | Rejection:
-        """Whose request this is."""
+        """Whose request this is; a page of somebody else's may ask no more than it may connect."""
         headers = dict(request.headers)
+        if (refused := self._doorkeeper.check_origin(headers)) is not None:
+            return refused
         key = key_of(headers, request.query_params)
         return self._doorkeeper.account_of(key, request.client.host if request.client else "")
 
@@ -63,7 +65,7 @@ class Window:
     @property
     def voices(self) -> tuple[Voice, ...]:
         """Those that speak here."""
-        return self._desk.house.synthesizer.voices if self._desk.house else ()
+        return self._desk.voices
 
     def voice(self, name: str | None) -> str | None:
         """The id of the voice a client means; None: the default."""

@@ -41,7 +41,7 @@ def metrics(*, first_waits: tuple[float, ...]) -> Metrics:
     for wait_s in first_waits:
         permit = house.controller.admit(Ask(1, "hibari"), clock())
         assert isinstance(permit, Permit)
-        house.heard_first(permit, wait_s, 0.0)
+        house.heard_first(permit, wait_s, 0.0, "voxgate.v1")
         permit.release(Outcome.SERVED, clock())
     return told
 

@@ -39,7 +39,7 @@ class Conversation:
         return self.say("start", context, lead_ms=self.lead_ms, **fields)
 
     def poll(self) -> list[dict[str, Any] | bytes]:
-        messages = [json.loads(m) if isinstance(m, str) else m for m in self.session.poll(self.now)]
+        messages: list[Any] = [json.loads(m) if isinstance(m, str) else m for m in self.session.poll(self.now)]
         self.heard += messages
         return messages
 
@@ -93,7 +93,7 @@ def audio_of(messages: list[Any], stream: int = 1) -> list[tuple[int, int, int, 
 def test_ready_is_the_first_message():
     session = Session(ScriptedStage(), Limits(contexts=7), Defaults(), 0.0)
 
-    (ready,) = map(json.loads, session.poll(0.0))
+    (ready,) = (json.loads(str(message)) for message in session.poll(0.0))
 
     assert ready["type"] == "ready"
     assert ready["protocol"] == "voxgate.v1"

@@ -9,7 +9,7 @@ from voxgate.gateway.dialect import Close, Item
 
 
 def utterance() -> Utterance:
-    return Utterance(wire.Start(NAME, codec="wav"), "Hello.", Raw())
+    return Utterance("openai", wire.Start(NAME, codec="wav"), "Hello.", Raw())
 
 
 def said(dialect: Utterance, *events) -> list[Item]:
@@ -20,7 +20,11 @@ def said(dialect: Utterance, *events) -> list[Item]:
 
 
 def test_the_request_is_the_whole_of_a_context():
-    assert utterance().hear("") == (wire.Start(NAME, codec="wav"), wire.Text(NAME, "Hello."), wire.End(NAME))
+    start, *rest = utterance().hear("")
+
+    assert isinstance(start, wire.Start)
+    assert (start.context, start.codec, start.lead_ms) == (NAME, "wav", float("inf"))
+    assert rest == [wire.Text(NAME, "Hello."), wire.End(NAME)]
 
 
 def test_what_is_started_says_what_the_body_is_and_done_ends_it():

@@ -26,6 +26,14 @@ def test_without_a_key_nothing_is_read(locked: str):
     assert httpx.get(locked + "/v1/audio/voices", headers={"Authorization": "Bearer k2"}).status_code == 401
 
 
+def test_a_page_from_elsewhere_is_refused_and_one_of_ours_is_not(locked: str):
+    def asked(origin: str) -> int:
+        headers = {"Authorization": "Bearer k1", "Origin": origin}
+        return httpx.post(locked + PATH, json={"input": "Hello."}, headers=headers, timeout=30).status_code
+
+    assert (asked("http://elsewhere.example"), asked(locked)) == (403, 200)
+
+
 def test_a_body_is_bounded_however_it_comes(locked: str):
     headers = {"Authorization": "Bearer k1"}
 
