@@ -1,14 +1,14 @@
 """What can go wrong with ChatTTS, as types a caller can tell apart.
 
-    ChatTTSError
-    +-- WeightsError       files of the operator's directory are missing or not what they should be
-    +-- SpeakerError       a speaker string that is none, or a random voice without statistics
-    +-- TextTooLong        a segment that does not fit a slot
-    +-- EmptySpeech        the model ended before its first sound, on every try
-    +-- DeviceError        the device is not there, or not of the kind a graph was built for
-    |   +-- OutOfMemory    it has too little memory for the slots asked for
-    +-- BuildError         TensorRT refused a graph or a flag
-    +-- ProfileError       a shape outside the profiles an engine was built with
+ChatTTSError
++-- WeightsError       files of the operator's directory are missing or not what they should be
++-- SpeakerError       a speaker string that is none, or a random voice without statistics
++-- TextTooLong        a segment that does not fit a slot
++-- EmptySpeech        the model ended before its first sound, on every try
++-- DeviceError        the device is not there, or not of the kind a graph was built for
+|   +-- OutOfMemory    it has too little memory for the slots asked for
++-- BuildError         TensorRT refused a graph or a flag
++-- ProfileError       a shape outside the profiles an engine was built with
 """
 
 
