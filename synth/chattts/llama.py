@@ -71,26 +71,45 @@ class Llama:
         """Logits [B, Q, N] of hidden states [B, H], float32: precision counts here, and it is one matrix."""
         return F.linear(hidden.float(), self._heads).view(len(hidden), self.shape.codebooks, self.shape.codes)
 
-    def run(self, x: Tensor, positions: Tensor, cache: Tensor, length: int) -> Tensor:
-        """Hidden states [B, T, H] of embeddings `x` [B, T, H] at `positions` [B, T].
+    def prefill(self, x: Tensor, slot: Tensor, cache: Tensor) -> Tensor:
+        """Hidden states [1, T, H] of a sequence `x` [1, T, H] from its beginning.
 
-        `cache` [L, 2, B, heads, capacity, D] is written at these positions, and read in its first `length` columns:
-        what is behind a row's own position is never looked at.
+        Keys and values go into row `slot` [1] of `cache` [L, 2, S, heads, capacity, D]. What is behind the sequence
+        proper is padding: steps will overwrite it before they look at it.
         """
+        positions = self._columns[None, : x.shape[1]]
+
+        def attend(n: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+            _write(cache[n], slot[:, None], positions, k, v)
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+        return self._run(x, positions, attend)
+
+    def step(self, x: Tensor, positions: Tensor, cache: Tensor, length: int) -> Tensor:
+        """Hidden states [B, H] of one embedding for each row [B, H], at `positions` [B].
+
+        `cache` [L, 2, B, heads, capacity, D] is written there, and read in its first `length` columns: what is behind a
+        row's own position is never looked at.
+        """
+        rows = torch.arange(len(x), device=x.device)[:, None]
+        mask = (self._columns[:length] <= positions[:, None])[:, None, None]  # [B, 1, 1, length]
+
+        def attend(n: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+            _write(cache[n], rows, positions[:, None], k, v)
+            keys, values = cache[n]
+            return F.scaled_dot_product_attention(q, keys[:, :, :length], values[:, :, :length], attn_mask=mask)
+
+        return self._run(x[:, None], positions[:, None], attend)[:, 0]
+
+    def _run(self, x: Tensor, positions: Tensor, attend: Callable[[int, Tensor, Tensor, Tensor], Tensor]) -> Tensor:
         shape = self.shape
-        batch, time = positions.shape
-        rows = torch.arange(batch, device=x.device)[:, None]
-        mask = (self._columns[:length] <= positions[..., None])[:, None]  # [B, 1, T, length]
+        batch, time, _ = x.shape
         cos, sin = self._cos[positions][:, None], self._sin[positions][:, None]
         for n, layer in enumerate(self._layers):
             normed = F.rms_norm(x, (shape.hidden,), layer.before_attention, shape.rms_eps)
             qkv = self._linear(f"{n}.qkv", normed, layer.qkv).view(batch, time, 3, shape.heads, shape.head_dim)
             q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each [B, heads, T, D]
-            q, k = q * cos + _turned(q) * sin, k * cos + _turned(k) * sin
-            keys, values = cache[n]
-            keys[rows, :, positions] = k.transpose(1, 2)
-            values[rows, :, positions] = v.transpose(1, 2)
-            seen = F.scaled_dot_product_attention(q, keys[:, :, :length], values[:, :, :length], attn_mask=mask)
+            seen = attend(n, q * cos + _turned(q) * sin, k * cos + _turned(k) * sin, v)
             x = x + self._linear(f"{n}.out", seen.transpose(1, 2).reshape(batch, time, shape.hidden), layer.out)
             normed = F.rms_norm(x, (shape.hidden,), layer.before_mlp, shape.rms_eps)
             gate, up = self._linear(f"{n}.gate_up", normed, layer.gate_up).chunk(2, -1)
@@ -108,6 +127,12 @@ def rotary(head_dim: int, theta: float, capacity: int) -> tuple[Tensor, Tensor]:
     frequencies = theta ** (-torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim)
     angles = torch.outer(torch.arange(capacity, dtype=torch.float64), frequencies).repeat(1, 2)
     return angles.cos().float(), angles.sin().float()
+
+
+def _write(layer: Tensor, rows: Tensor, positions: Tensor, k: Tensor, v: Tensor) -> None:
+    """Keys and values [B, heads, T, D] into `layer` [2, S, heads, capacity, D]."""
+    layer[0][rows, :, positions] = k.transpose(1, 2)
+    layer[1][rows, :, positions] = v.transpose(1, 2)
 
 
 def _turned(x: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from tiny_chattts import CPU, tiny_model
 from voxgate.synth.chattts import layout
 from voxgate.synth.chattts.llama import Llama, rotary
 from voxgate.synth.chattts.shape import TINY
+from voxgate.synth.chattts.weights import Weights
 
 CAPACITY = 32
 
@@ -22,7 +23,7 @@ def inputs(rows: int, time: int) -> torch.Tensor:
     return torch.randn(rows, time, TINY.hidden, generator=torch.Generator().manual_seed(time))
 
 
-def plain_attention(weights: dict[str, torch.Tensor], n: int, x: torch.Tensor) -> torch.Tensor:
+def plain_attention(weights: Weights, n: int, x: torch.Tensor) -> torch.Tensor:
     """One layer of attention over a sequence [T, H], written out number by number."""
     q, k, v = (x @ weights[f"layers.{n}.self_attn.{part}_proj.weight"].T for part in "qkv")
     out = torch.zeros_like(x)
@@ -64,53 +65,59 @@ def plain_llama(x: torch.Tensor) -> torch.Tensor:
     return normed(x, "norm.weight")
 
 
+FIRST = torch.tensor([0])
+
+
+def steps_of(
+    llama: Llama, x: torch.Tensor, positions: range, kept: torch.Tensor, length: int = CAPACITY
+) -> torch.Tensor:
+    return torch.stack([llama.step(x[:, n], torch.tensor([n]), kept, length) for n in positions], 1)
+
+
 def test_it_computes_a_llama(llama):
     x = inputs(1, 9)
 
-    ours = llama.run(x, torch.arange(9)[None], cache(1), CAPACITY)
-
-    assert torch.allclose(ours[0], plain_llama(x[0]), atol=1e-5)
+    assert torch.allclose(llama.prefill(x, FIRST, cache(1))[0], plain_llama(x[0]), atol=1e-5)
 
 
 def test_step_by_step_is_as_all_at_once(llama):
     x, kept = inputs(1, 12), cache(1)
-    expected = llama.run(x, torch.arange(12)[None], cache(1), CAPACITY)
+    expected = llama.prefill(x, FIRST, cache(1))
 
-    begun = llama.run(x[:, :5], torch.arange(5)[None], kept, CAPACITY)
-    steps = [llama.run(x[:, n : n + 1], torch.tensor([[n]]), kept, 16) for n in range(5, 12)]
+    begun = llama.prefill(x[:, :5], FIRST, kept)
+    steps = steps_of(llama, x, range(5, 12), kept, length=16)
 
-    assert torch.allclose(torch.cat([begun, *steps], 1), expected, atol=1e-5)
+    assert torch.allclose(torch.cat([begun, steps], 1), expected, atol=1e-5)
 
 
 def test_padding_behind_a_prompt_is_overwritten_and_never_seen(llama):
     x, kept = inputs(1, 12), cache(1)
-    expected = llama.run(x, torch.arange(12)[None], cache(1), CAPACITY)
+    expected = llama.prefill(x, FIRST, cache(1))
     padded = torch.cat([x[:, :5], torch.full((1, 3, TINY.hidden), 50.0)], 1)
 
-    llama.run(padded, torch.arange(8)[None], kept, CAPACITY)
-    steps = [llama.run(x[:, n : n + 1], torch.tensor([[n]]), kept, CAPACITY) for n in range(5, 12)]
+    llama.prefill(padded, FIRST, kept)
 
-    assert torch.allclose(torch.cat(steps, 1), expected[:, 5:], atol=1e-5)
+    assert torch.allclose(steps_of(llama, x, range(5, 12), kept), expected[:, 5:], atol=1e-5)
 
 
 def test_rows_at_mixed_positions_do_not_know_of_one_another(llama):
     x, kept = inputs(2, 12), cache(2)
-    alone = [llama.run(x[n : n + 1], torch.arange(12)[None], cache(1), CAPACITY) for n in range(2)]
+    alone = [llama.prefill(x[n : n + 1], FIRST, cache(1)) for n in range(2)]
 
-    llama.run(x[:1, :7], torch.arange(7)[None], kept[:, :, :1], CAPACITY)
-    llama.run(x[1:, :3], torch.arange(3)[None], kept[:, :, 1:], CAPACITY)
-    both = llama.run(torch.stack([x[0, 7:8], x[1, 3:4]]), torch.tensor([[7], [3]]), kept, CAPACITY)
+    llama.prefill(x[:1, :7], torch.tensor([0]), kept)
+    llama.prefill(x[1:, :3], torch.tensor([1]), kept)
+    both = llama.step(torch.stack([x[0, 7], x[1, 3]]), torch.tensor([7, 3]), kept, CAPACITY)
 
-    assert torch.allclose(both[0, 0], alone[0][0, 7], atol=1e-5)
-    assert torch.allclose(both[1, 0], alone[1][0, 3], atol=1e-5)
+    assert torch.allclose(both[0], alone[0][0, 7], atol=1e-5)
+    assert torch.allclose(both[1], alone[1][0, 3], atol=1e-5)
 
 
 def test_codes_are_embedded_as_the_sum_of_their_books(llama):
     embed = tiny_model()[layout.EMBED]
     codes = torch.tensor([[3, 625, 0, 17]])
 
-    expected = sum(embed[f"emb_code.{book}.weight"][code] for book, code in enumerate(codes[0]))
-    assert torch.allclose(llama.embed_codes(codes)[0], expected)
+    expected = torch.stack([embed[f"emb_code.{book}.weight"][code] for book, code in enumerate(codes[0])])
+    assert torch.allclose(llama.embed_codes(codes)[0], expected.sum(0))
 
 
 def test_scores_fold_the_weight_norm(llama):
@@ -125,7 +132,7 @@ def test_scores_fold_the_weight_norm(llama):
 def test_an_observer_is_told_the_input_of_every_linear_layer(llama):
     told = {}
     llama.observe = lambda name, x: told.setdefault(name, x.shape)
-    llama.run(inputs(1, 2), torch.arange(2)[None], cache(1), CAPACITY)
+    llama.prefill(inputs(1, 2), FIRST, cache(1))
     llama.observe = None
 
     assert sorted(told) == sorted(

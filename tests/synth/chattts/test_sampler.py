@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 
@@ -21,7 +23,7 @@ def draw(
     *,
     step: int = 5,
     recent: tuple[int, ...] = (),
-    **settings: float,
+    **settings: Any,
 ) -> list[int]:
     """The codes of one row, for the random numbers of its attempts."""
     attempts = torch.tensor([u] if isinstance(u, float) else u)[None, :, None].expand(1, -1, BOOKS)
@@ -32,7 +34,7 @@ def draw(
     return sample(scores, before, attempts, row, torch.tensor([step]))[0].tolist()
 
 
-def distribution(scores: torch.Tensor, **settings: float) -> dict[int, float]:
+def distribution(scores: torch.Tensor, **settings: Any) -> dict[int, float]:
     """How often each code of the first codebook comes, over evenly spread random numbers."""
     drawn = [draw(scores, (n + 0.5) / 200, **settings)[0] for n in range(200)]
     return {code: drawn.count(code) / 200 for code in set(drawn)}
