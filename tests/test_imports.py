@@ -57,6 +57,8 @@ DRIVEN_BY = {
         "synth/chattts/vocoder.py",
         "synth/chattts/weights.py",
         # What runs it.
+        "synth/chattts/device.py",
+        "synth/chattts/lookahead.py",
         "synth/chattts/replay.py",
         "synth/chattts/renderer.py",
         "synth/chattts/stepper.py",

@@ -32,10 +32,6 @@ class TextTooLong(ChatTTSError, ValueError):
     pass
 
 
-class EmptySpeech(ChatTTSError, ValueError):
-    pass
-
-
 class DeviceError(ChatTTSError):
     pass
 

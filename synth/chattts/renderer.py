@@ -20,11 +20,15 @@ STEP_BUCKETS = 64, 96, 128, 192, 256
 
 
 class Renderer:
-    def __init__(self, vocoder: Vocoder, ring: Tensor) -> None:
-        """`ring` [S, R, H]: step n of a slot lies at n modulo R."""
+    def __init__(self, vocoder: Vocoder, ring: Tensor, known: Tensor) -> None:
+        """`ring` [S, R, H]: step n of a slot lies at n modulo R. `known` [S]: how many steps a slot has.
+
+        A span may reach beyond what is known, when the end of a speech has not been told yet: what is not there is
+        silence to the vocoder, as it is behind every end.
+        """
         slots, size, _ = ring.shape
         device = ring.device
-        self._vocoder, self._ring = vocoder, ring
+        self._vocoder, self._ring, self._known = vocoder, ring, known
         self._rows = tuple(2**n for n in range(MOST_ROWS.bit_length()) if 2**n < 2 * slots)
         self._steps = (*(steps for steps in STEP_BUCKETS if steps < size), size)
         rows = self._rows[-1]
@@ -83,5 +87,7 @@ class Renderer:
         return landed.numpy()
 
     def _compute(self, rows: int, steps: int) -> Tensor:
-        places = (self._starts[:rows, None] + self._offsets[:steps]) % self._ring.shape[1]
-        return self._vocoder(self._ring[self._slots[:rows, None], places], self._lengths[:rows])
+        slots, starts = self._slots[:rows], self._starts[:rows]
+        places = (starts[:, None] + self._offsets[:steps]) % self._ring.shape[1]
+        lengths = torch.minimum(self._lengths[:rows], self._known[slots] - starts)
+        return self._vocoder(self._ring[slots[:, None], places], lengths)

@@ -99,7 +99,7 @@ class Stepper:
         self.codes = zeros(slots, capacity, books, dtype=torch.int64)
         self._next = zeros(slots, shape.hidden, dtype=dtype)  # embedding of the token that a step feeds
         self._position = zeros(slots, dtype=torch.int64)
-        self._steps = zeros(slots, dtype=torch.int64)
+        self.steps = zeros(slots, dtype=torch.int64)
         self._ended = zeros(slots, dtype=torch.bool)
         self._budget = zeros(slots, dtype=torch.int64)
         self._settings = zeros(slots, COLUMNS, dtype=torch.float32)
@@ -144,7 +144,7 @@ class Stepper:
         self._prefill(padded)
         self._next[slot] = embedded[read]
         self._position[slot] = read
-        self._steps[slot] = 0
+        self.steps[slot] = 0
         self._ended[slot] = False
         self._budget[slot] = prompt.budget
         self._settings[slot] = torch.tensor(prompt.sampling.row())
@@ -198,7 +198,7 @@ class Stepper:
 
     def _advance(self, width: int, length: int) -> Tensor:
         """One step of the first `width` rows, looking at `length` columns of the cache."""
-        rows, steps, position = self._rows[:width], self._steps[:width], self._position[:width]
+        rows, steps, position = self._rows[:width], self.steps[:width], self._position[:width]
         next_, ended, codes_so_far, ring = (
             self._next[:width],
             self._ended[:width],
