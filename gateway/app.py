@@ -29,7 +29,7 @@ from ..synth.pool import WorkersUnavailable
 from ..synth.segment import Urls
 from ..synth.synthesis import Synthesis, VoiceClaimed
 from ..synth.text.lexicon import LexiconError
-from . import bounds, lineup, supervisor, wire
+from . import bounds, heap, lineup, supervisor, wire
 from .accounts import AccountsError, Keyring
 from .adapters.cartesia import CartesiaHttp
 from .adapters.deepgram import DeepgramHttp
@@ -150,7 +150,7 @@ class App:
         house.lexicon = self._pronunciation.lexicon
         self._metrics = Metrics(house)
         watch = Watch(house, self._metrics, self._monitor, self._devices)
-        background = [start, asyncio.create_task(watch.run())]
+        background = [start, asyncio.create_task(watch.run()), asyncio.create_task(heap.give_back())]
         background.append(asyncio.create_task(self._pronunciation.follow(house)))
         if self._member is not None:
             ledger = Report(self._member.folder / LEDGER, self._controller.quotas)

@@ -104,9 +104,8 @@ def test_what_a_pool_has_to_spare_is_free_memory(scene: Scene):
 @pytest.mark.parametrize("free_bytes", [None, 0])
 def test_a_device_that_is_unknown_or_not_there_trips_nothing(scene: Scene, free_bytes: int | None):
     scene.gpu.free_bytes = free_bytes
-    scene.watch = Watch(
-        scene.house, Metrics(scene.house), scene.gpu, {"gpu": "GPU-1" if free_bytes is None else "GPU-2"}
-    )  # pyright: ignore[reportArgumentType]
+    devices = {"gpu": "GPU-1" if free_bytes is None else "GPU-2"}
+    scene.watch = Watch(scene.house, Metrics(scene.house), scene.gpu, devices)  # pyright: ignore[reportArgumentType]
     scene.pass_time(5.0)
     assert scene.state("gpu") == "NORMAL"
 
