@@ -38,6 +38,7 @@ DRIVEN_BY = {
     "hibari": {"gateway/cli/bench_afternoon.py", "synth/engines/hibari.py", "synth/engines/waveform.py"},
     "lameenc": {"codecs/mp3.py"},
     "locust": {"loadtest/locustfile.py"},
+    "onnx": {"synth/chattts/onnx_build.py"},
     "onnxruntime": {"synth/engines/hibari.py"},
     "opuslib_next": {"codecs/opus.py"},
     "prometheus_client": {"gateway/metrics.py"},
