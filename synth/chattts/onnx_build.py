@@ -4,6 +4,7 @@ Only operators that onnxruntime and TensorRT both know. Knows no model.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -40,7 +41,7 @@ class Graph:
         self._nodes.append(helper.make_node("Identity", [value], [name]))
         self._outputs.append(helper.make_tensor_value_info(name, kind, shape))
 
-    def op(self, kind: str, *inputs: str, outputs: int = 1, **attributes: object) -> str:
+    def op(self, kind: str, *inputs: str, outputs: int = 1, **attributes: Any) -> str:
         """One node; the name of its (first) output, the others are `NAME.1`, …"""
         self._count += 1
         name = f"{kind.lower()}_{self._count}"
@@ -48,7 +49,7 @@ class Graph:
         self._nodes.append(helper.make_node(kind, list(inputs), names, name=name, **attributes))
         return name
 
-    def renamed(self, kind: str, name: str, *inputs: str, **attributes: object) -> None:
+    def renamed(self, kind: str, name: str, *inputs: str, **attributes: Any) -> None:
         """One node whose output is an output of the graph: nothing may come between a cache and its name."""
         self._nodes.append(helper.make_node(kind, list(inputs), [name], name=f"make_{name}", **attributes))
 
