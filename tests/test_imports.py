@@ -66,6 +66,7 @@ DRIVEN_BY = {
         "synth/chattts/replay.py",
         "synth/chattts/renderer.py",
         "synth/chattts/stepper.py",
+        "synth/chattts/workshop.py",
     },
 }
 

@@ -129,4 +129,4 @@ def opened(api: Any) -> Iterator[Cuda]:
 def view(pinned: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Pinned memory as an array; it must not outlive the memory."""
     size = int(np.prod(shape)) * dtype.itemsize
-    return np.frombuffer((ctypes.c_char * size).from_address(pinned), dtype).reshape(shape)
+    return np.frombuffer(memoryview((ctypes.c_char * size).from_address(pinned)), dtype).reshape(shape)

@@ -7,7 +7,7 @@ is made of all of them, so that nothing stale is ever found. Knows no TensorRT.
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -89,7 +89,7 @@ class Kept:
     builder: str
     bytes: int
     sha256: str
-    profiles: Sequence[Mapping[str, Sequence[int]]]
+    profiles: list[dict[str, list[int]]]
 
 
 class PlanCache:
@@ -108,7 +108,7 @@ class PlanCache:
         return plan if kept is not None and hashlib.sha256(plan).hexdigest() == kept.sha256 else None
 
     def put(self, name: str, plan: bytes, exported: Exported, recipe: Recipe, builder: str) -> Kept:
-        profiles = [{axis: (r.least, r.best, r.most) for axis, r in one.items()} for one in recipe.profiles]
+        profiles = [{axis: [r.least, r.best, r.most] for axis, r in one.items()} for one in recipe.profiles]
         digest = hashlib.sha256(plan).hexdigest()
         kept = Kept(name, exported.name, exported.precision, recipe.target, builder, len(plan), digest, profiles)
         self._folder.mkdir(parents=True, exist_ok=True)
