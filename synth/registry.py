@@ -21,7 +21,10 @@ class Bundled:
     takes: frozenset[str] = frozenset()  # of "device", "slots" and "options"
 
 
-BUNDLED = {"hibari": Bundled(f"{__package__}.engines.hibari:make")}
+BUNDLED = {
+    "hibari": Bundled(f"{__package__}.engines.hibari:make"),
+    "chattts": Bundled(f"{__package__}.chattts.engine:make", frozenset({"device", "slots", "options"})),
+}
 DEFAULT = "hibari"
 
 

@@ -33,11 +33,12 @@ ALSO_MAY_IMPORT = {
 }
 # Drivers of models, devices and stores, and the file that knows each; an engine may be two.
 DRIVEN_BY = {
-    "cuda": set(),
+    "cuda": {"synth/chattts/cuda.py"},
     "gevent": {"loadtest/locustfile.py"},
     "hibari": {"gateway/cli/bench_afternoon.py", "synth/engines/hibari.py", "synth/engines/waveform.py"},
     "lameenc": {"codecs/mp3.py"},
     "locust": {"loadtest/locustfile.py"},
+    "onnx": {"synth/chattts/onnx_build.py"},
     "onnxruntime": {"synth/engines/hibari.py"},
     "opuslib_next": {"codecs/opus.py"},
     "prometheus_client": {"gateway/metrics.py"},
@@ -47,7 +48,9 @@ DRIVEN_BY = {
     "redis": {"synth/cache/redis.py"},
     "soundfile": {"codecs/sndfile.py"},
     "soxr": {"codecs/resample.py"},
+    # By name alone, because it is one of three modules: trt_build.py.
     "tensorrt": set(),
+    "tensorrt_rtx": set(),
     "tokenizers": {"synth/chattts/prompt.py"},
     "torch": {
         # The model: each file is one part of its computation.
@@ -57,11 +60,13 @@ DRIVEN_BY = {
         "synth/chattts/vocoder.py",
         "synth/chattts/weights.py",
         # What runs it.
+        "synth/chattts/calibration.py",
         "synth/chattts/device.py",
         "synth/chattts/lookahead.py",
         "synth/chattts/replay.py",
         "synth/chattts/renderer.py",
         "synth/chattts/stepper.py",
+        "synth/chattts/workshop.py",
     },
 }
 

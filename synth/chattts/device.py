@@ -14,7 +14,7 @@ _LEAST_CAPABILITY = 7, 5  # Turing; bfloat16 needs Ampere, 8.0
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    torch: torch.device
+    where: torch.device
     dtype: torch.dtype
 
     @classmethod
@@ -40,7 +40,7 @@ class Device:
 
     @property
     def is_gpu(self) -> bool:
-        return self.torch.type == "cuda"
+        return self.where.type == "cuda"
 
     def timed(self, call: Callable[[], object]) -> float:
         """Seconds until `call` has been computed, not just asked for."""
@@ -53,4 +53,4 @@ class Device:
     def settle(self) -> None:
         """Wait for all that the device was asked for."""
         if self.is_gpu:
-            torch.cuda.synchronize(self.torch)
+            torch.cuda.synchronize(self.where)

@@ -119,6 +119,7 @@ class Stepper:
         self._reports = [_Report(torch.zeros(slots, dtype=torch.int64, pin_memory=pinned)) for _ in range(2)]
         self._turn = 0
         self._table = [_Slot() for _ in range(slots)]
+        self._unheard: dict[int, Progress] = {}
         self._replay = Replay(device)
 
     # --- the calls --------------------------------------------------------------------------------------------------
@@ -155,7 +156,10 @@ class Stepper:
 
     @torch.inference_mode()
     def step(self, slots: Sequence[int]) -> dict[int, Progress]:
-        """Advance these slots; how far they are, or were before this step (see `late`)."""
+        """Advance these slots; how far they are, or were before this step (see `late`).
+
+        What was late for a slot that is left out of a step is told by the next one it is part of.
+        """
         width = next(width for width in self.widths if width > max(slots))
         tokens = max(self._table[slot].tokens for slot in slots)
         length = next(size for size in self._lengths if size >= tokens)
@@ -172,11 +176,13 @@ class Stepper:
         if self.device.type == "cuda":
             report.arrived = torch.cuda.Event()
             report.arrived.record()
-        return self._read(self._reports[self._turn ^ 1] if self.late else report)
+        self._unheard |= self._read(self._reports[self._turn ^ 1] if self.late else report)
+        return {slot: self._unheard.pop(slot) for slot in slots if slot in self._unheard}
 
     def release(self, slot: int) -> None:
         """Reports of it that are still on their way will be ignored."""
         self._table[slot] = _Slot(self._table[slot].generation + 1)
+        self._unheard.pop(slot, None)
 
     @torch.inference_mode()
     def warm(self) -> None:

@@ -64,6 +64,7 @@ def test_every_speaker_file_is_a_voice(folder):
         (folder / SPEAKERS / f"{name}.txt").write_text(to_string(np.full(WIDTH, level)))
     found = voices(folder, WIDTH)
     assert list(found) == ["bob", "mei"]
+    assert found["mei"] is not None
     assert np.array_equal(found["mei"], np.ones(WIDTH))
 
 

@@ -144,6 +144,17 @@ def test_a_late_stepper_tells_of_the_step_before():
     ]
 
 
+def test_what_is_late_for_a_slot_that_is_left_out_is_told_when_it_is_back():
+    stepper = make_stepper(late=True)
+    for slot in (0, 1):
+        stepper.load(slot, prompt(slot, budget=1 + 9 * slot, min_steps=50))
+    stepper.step([0, 1])  # slot 0 has ended
+    stepper.step([1])
+    stepper.step([1])
+
+    assert stepper.step([0, 1]) == {0: Progress(1, True), 1: Progress(3, False)}
+
+
 def test_a_late_report_is_not_taken_for_one_of_the_next_segment_in_the_slot():
     stepper = make_stepper(late=True)
     stepper.load(0, prompt(0, budget=1, min_steps=50))

@@ -1,0 +1,216 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tiny_chattts import CPU, tiny_model, write_directory
+from voxgate.synth.chattts.device import Device
+from voxgate.synth.chattts.directory import Manifest, stamp, write_manifest
+from voxgate.synth.chattts.engine import ChatTTSEngine, Options, make
+from voxgate.synth.chattts.errors import DeviceError, TextTooLong, WeightsError
+from voxgate.synth.chattts.lookahead import LookAhead
+from voxgate.synth.chattts.prompt import Prompter
+from voxgate.synth.chattts.sampler import Sampling
+from voxgate.synth.chattts.shape import TINY
+from voxgate.synth.engine import Ended, PoolUse, Setup, Window
+from voxgate.synth.ramp import ramp
+from voxgate.synth.runner import Runner
+from voxgate.synth.segment import Boundary, Segment, Style
+
+SLOTS = 4
+FADE = 120  # samples
+SPEAKERS = {"one": np.ones(TINY.hidden, np.float32), "other": np.linspace(-1, 1, TINY.hidden, dtype=np.float32)}
+TEXTS = ["hello there", "你好", "a b c d e f g", "yes", "no, not at all", "z"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_directory(tmp_path_factory.mktemp("weights") / "chattts")
+
+
+@pytest.fixture(scope="module")
+def engine(folder: Path) -> ChatTTSEngine:
+    engine = make_engine(folder)
+    engine.warm()
+    return engine
+
+
+def make_engine(folder: Path, **options: object) -> ChatTTSEngine:
+    return ChatTTSEngine(
+        tiny_model(),
+        Prompter.read(folder, TINY.text_vocabulary),
+        SPEAKERS,
+        Options(str(folder), **{"capacity": 200, "sampling": Sampling(temperature=0.7), **options}),  # type: ignore[arg-type]
+        LookAhead(TINY.context_steps, TINY.context_steps),
+        device=Device(CPU, torch.float32),
+        slots=SLOTS,
+        revision="1",
+        widths=(SLOTS,),
+    )
+
+
+def segment(text: str, before: Boundary = Boundary.START, after: Boundary = Boundary.END) -> Segment:
+    return Segment(0, text, 0, len(text), before, after)
+
+
+def alike(one: np.ndarray, other: np.ndarray) -> bool:
+    """The same sound but for rounding, and but for where exactly in its leading silence it was cut."""
+    length = min(len(one), len(other)) - 2 * FADE
+    return abs(len(one) - len(other)) <= FADE and int(np.abs(one[-length:].astype(int) - other[-length:]).max()) <= 2
+
+
+def run(engine: ChatTTSEngine, texts: list[str], seeds: list[int] | None = None) -> list[np.ndarray]:
+    """What is heard of each text when all are spoken through the runner that a worker has."""
+    info = engine.info
+    assert info.steps is not None
+    runner = Runner(info.max_slots, info.steps.most_steps, info.sample_rate, ramp(info.steps, info.sample_rate))
+    for job, text in enumerate(texts):
+        runner.add(job, segment(text), Style("one", seed=seeds[job] if seeds else job), 0.0)
+    heard: list[list[np.ndarray]] = [[] for _ in texts]
+    while runner.jobs or runner.leaving:
+        turn = runner.turn(0.0)
+        for slot in turn.releases:
+            engine.release(slot)
+        for join in turn.joins:
+            engine.prefill(join.slot, join.segment, join.style)
+        if not turn.rows:
+            continue
+        stepped = runner.stepped(turn, engine.step([slot for slot, _ in turn.rows]), 0.001)
+        assert stepped.failed == []
+        due = [chunk for chunk in stepped.chunks if chunk.window.end > chunk.window.begin]
+        sounds = dict(zip([chunk.job for chunk in due], engine.decode([chunk.window for chunk in due]), strict=True))
+        for chunk in stepped.chunks:
+            sound = sounds.get(chunk.job, np.zeros(0, np.int16))
+            heard[chunk.job].append(sound)
+            runner.emitted(chunk, len(sound), 0.0)
+    return [np.concatenate(each) for each in heard]
+
+
+def test_segments_spoken_together_are_heard_as_alone(engine):
+    together = run(engine, TEXTS)
+    alone = [run(engine, [text], [n])[0] for n, text in enumerate(TEXTS)]
+
+    assert all(len(sound) > 1000 for sound in together)
+    assert all(alike(one, other) for one, other in zip(together, alone, strict=True))
+    assert not alike(together[0], together[2])
+
+
+def test_speech_is_the_decode_of_the_whole(engine):
+    """One segment with all of its look-ahead: what is heard in chunks is the sound of all hidden states at once."""
+    engine.prefill(0, segment("hello there"), Style("one"))
+    steps, ended = 0, None
+    while ended is None:
+        ended = engine.step([0]).get(0)
+        steps += 1
+    whole = ended.steps
+    windows = [Window(0, begin, min(begin + 7, whole), whole, begin + 7 >= whole) for begin in range(0, whole, 7)]
+    chunks = [engine.decode([window])[0] for window in windows]
+    (again,) = engine.decode([Window(0, 0, ended.steps, ended.steps, True)])
+    engine.release(0)
+
+    assert steps - 1 <= ended.steps <= steps
+    heard = np.concatenate(chunks).astype(int)
+    assert len(heard) > ended.steps * TINY.samples_per_step * 0.8
+    assert alike(heard, again)
+
+
+def test_it_declares_what_it_measured(engine):
+    info = engine.info
+
+    assert info.stepwise
+    assert [voice.id for voice in info.voices] == ["one", "other"]
+    assert info.voices[0].scripts == ("Latin", "Han")
+    assert info.steps.samples == TINY.samples_per_step
+    assert 0 < info.steps.step_s < 1
+    assert 0 < info.steps.decode_s < 1
+    assert (info.steps.least_ahead, info.steps.most_ahead) == (TINY.context_steps, TINY.context_steps)
+
+
+def test_nothing_to_speak_ends_at_once_and_without_a_sound(engine):
+    engine.prefill(1, segment("..."), Style("one"))
+
+    assert engine.step([1]) == {1: Ended(0)}
+    engine.release(1)
+
+
+def test_voice_and_seed_are_heard(engine):
+    def spoken(style: Style) -> bytes:
+        engine.prefill(0, segment("hello there"), style)
+        for _ in range(12):
+            engine.step([0])
+        sound = engine.decode([Window(0, 0, 5, 12, False)])[0]
+        engine.release(0)
+        return sound.tobytes()
+
+    sounds = [spoken(style) for style in (Style("one"), Style("other"), Style("one", seed=1), Style("one", 2.0))]
+    assert len(set(sounds)) == 4
+    assert spoken(Style("one")) == sounds[0]
+
+
+@pytest.mark.parametrize(
+    ("style", "problem"), [(Style("nobody"), "unknown voice 'nobody'"), (Style("one", speed=9.0), "speed 9.0")]
+)
+def test_what_it_cannot_speak_is_refused(engine, style, problem):
+    with pytest.raises(ValueError, match=problem):
+        engine.prefill(2, segment("hello"), style)
+    engine.release(2)
+
+
+def test_a_text_beyond_a_slot_is_refused(engine):
+    with pytest.raises(TextTooLong, match="tokens of text leave"):
+        engine.prefill(2, segment("hello " * 60), Style("one"))
+    engine.release(2)
+
+
+def test_a_speech_that_falls_silent_is_ended(engine):
+    engine.prefill(0, segment("hello there " * 2), Style("one"))
+    engine._renderer._ring[0].zero_()
+    for _ in range(5):
+        engine.step([0])
+    speech = engine._speeches[0]
+    speech.watch._silent = 3 * 24_000 + 1
+    engine._finish(Window(0, 0, 2, 5, False), np.zeros(32, np.float32))
+
+    assert engine.step([0]) == {0: Ended(2)}
+    engine.release(0)
+
+
+def test_the_pool_says_how_much_of_it_nobody_holds(engine):
+    total = engine.pool().reserved_bytes
+    assert engine.pool() == PoolUse(total, total)
+
+    engine.prefill(3, segment("hello"), Style("one"))
+    assert engine.pool() == PoolUse(total, total * 3 // 4)
+    engine.release(3)
+
+
+def options_of(folder: Path, **options: object) -> Setup:
+    return Setup("chattts", options={"folder": str(folder), **options})
+
+
+def test_a_setup_that_makes_no_sense_says_so(folder):
+    with pytest.raises(ValueError, match="no such options: volume"):
+        make(options_of(folder, volume=11))
+    with pytest.raises(ValueError, match="folder"):
+        make(Setup("chattts"))
+    with pytest.raises(ValueError, match="top_k 0"):
+        make(options_of(folder, top_k=0))
+    with pytest.raises(WeightsError, match="has not been imported"):
+        make(options_of(folder))
+
+
+def test_an_imported_directory_of_other_sizes_is_named_tensor_by_tensor(folder):
+    write_manifest(folder, Manifest(stamp(folder), LookAhead(3, 52), {}))
+    with pytest.raises(WeightsError) as caught:
+        make(options_of(folder))
+
+    assert "gpt/config.json: hidden_size is 32, not 768" in caught.value.problems
+
+
+def test_a_device_that_is_not_there_is_told_before_the_weights_are_read(folder):
+    """Where there is one, the weights of other sizes are what is wrong."""
+    write_manifest(folder, Manifest(stamp(folder), LookAhead(3, 52), {}))
+
+    with pytest.raises(WeightsError if torch.cuda.is_available() else DeviceError):
+        make(Setup("chattts", device="GPU-1", options={"folder": str(folder)}))
