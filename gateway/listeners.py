@@ -18,6 +18,14 @@ from .config import Config, ConfigError
 
 SEND_BUFFER_BYTES = 65_536  # with the default the kernel swallows minutes of Opus before a slow reader is noticed
 BACKLOG = 1024
+# A peer that has lost its power says nothing, and an idle one need not: the kernel asks it, in seconds and times. Every
+# accepted socket inherits this.
+KEEPALIVE = (
+    ((socket.SOL_SOCKET, socket.SO_KEEPALIVE), 1),
+    ((socket.IPPROTO_TCP, socket.TCP_KEEPIDLE), 60),
+    ((socket.IPPROTO_TCP, socket.TCP_KEEPINTVL), 15),
+    ((socket.IPPROTO_TCP, socket.TCP_KEEPCNT), 4),
+)
 CERTIFICATE_DAYS = 3650
 
 
@@ -49,6 +57,8 @@ def bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
         if shared:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+        for option, value in KEEPALIVE:
+            listener.setsockopt(*option, value)
         listener.bind((host, port))
         listener.setblocking(False)
     except OSError as problem:

@@ -44,8 +44,15 @@ class _Generation(msgspec.Struct, frozen=True):
     speed: float | None = None
 
 
+_Id = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+
+
+class _Named(msgspec.Struct, frozen=True):
+    context_id: _Id
+
+
 class _Message(msgspec.Struct, frozen=True):
-    context_id: Annotated[str, msgspec.Meta(min_length=1, max_length=256)] | None = None
+    context_id: _Id | None = None
     transcript: str = ""
     more: bool = msgspec.field(name="continue", default=False)
     cancel: bool = False
@@ -81,7 +88,10 @@ class Cartesia:
     # --- what it hears ---------------------------------------------------------------------------------------------
 
     def hear(self, message: str) -> Iterable[Call]:
-        said = _decoded(message)
+        try:
+            said = msgspec.json.decode(message, type=_Message)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as problem:
+            return _unread(message, str(problem))
         id = said.context_id or str(uuid.uuid4())
         turn = self._turns.of_id(id)
         ends = said.cancel or not said.more
@@ -166,11 +176,12 @@ class Cartesia:
         self._turns.fail(turn)
 
 
-def _decoded(message: str) -> _Message:
+def _unread(message: str, problem: str) -> tuple[Call, ...]:
+    """An error of the context that a message names, where that much of it can be read. Raises `wire.BadMessage`."""
     try:
-        return msgspec.json.decode(message, type=_Message)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as problem:
-        raise wire.BadMessage(str(problem)) from None
+        return (Reply(_error(msgspec.json.decode(message, type=_Named).context_id, "bad_message", problem, 400)),)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        raise wire.BadMessage(problem) from None
 
 
 def _start(said: _Message, resolve: Resolve) -> wire.Start:

@@ -152,7 +152,8 @@ class Multi:
         if said.close_socket:
             return (*(wire.Cancel(turn.name) for turn in self._turns.live()), Reply(Close(errors.CLOSE_NORMAL)))
         id = said.context_id or said.contextId or DEFAULT_CONTEXT
-        if self._turns.is_dead(id, ends=bool(said.close_context)):
+        begins = said.text == " "  # as every context does
+        if self._turns.is_dead(id, ends=begins or bool(said.close_context)) and not begins:
             return ()
         return self._take(id, said)
 

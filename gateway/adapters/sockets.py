@@ -70,15 +70,16 @@ class Sockets:
         offered, socket = scope["subprotocols"], scope["extensions"][EXTENSION]
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         accept = {"type": "websocket.accept", "subprotocol": offered[0] if key_of({}, {}, offered) else None}
+        key = key_of(headers, query, offered)
+        account = self._doorkeeper.check_origin(headers) or self._doorkeeper.account_of(key, address)
         try:
             dialect = dialect_for(scope["path"], query, self._resolve)
         except BadRequest as problem:
-            await reject(Rejection(400, str(problem)), receive, send, socket)
+            refused = account if isinstance(account, Rejection) else Rejection(400, str(problem))
+            await reject(refused, receive, send, socket)
             return True
         if dialect is None:
             return False
-        key = key_of(headers, query, offered)
-        account = self._doorkeeper.check_origin(headers) or self._doorkeeper.account_of(key, address)
         if (
             isinstance(account, Rejection)
             and account.status == 401
@@ -88,6 +89,8 @@ class Sockets:
             await send(accept)
             accept = None
             first = await _first_message(receive)
+            if first["type"] == "websocket.disconnect":
+                return True
             account = self._doorkeeper.account_of(_key_in(first), address)
             receive = _again(first, receive)
         admitted = account if isinstance(account, Rejection) else (account, self._admit(account))

@@ -1,3 +1,4 @@
+import asyncio
 import json
 import os
 import socket
@@ -7,7 +8,6 @@ import sys
 from pathlib import Path
 
 import httpx
-import msgspec
 import pytest
 from websockets.asyncio.client import connect
 
@@ -24,6 +24,7 @@ def test_the_listener_bounds_what_the_kernel_swallows():
         with accepted:
             # Linux doubles the figure it is given, for its own book-keeping.
             assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) <= 2 * SEND_BUFFER_BYTES
+            assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
 
 
 def test_the_listener_takes_ipv6():
@@ -91,7 +92,15 @@ async def test_the_same_server_is_behind_tls(state: str):
         assert len([message for message in messages if isinstance(message, bytes)]) > 0
 
 
-def test_settings_of_several_gateways_share_one_certificate(state: str):
-    config = with_certificate(Config(tls_port=1, gateways=2))
-
-    assert msgspec.structs.replace(config, gateways=1).tls_certificate == config.tls_certificate
+async def test_several_gateways_share_every_port_and_one_certificate(state: str):
+    tls, tcp = free_port(), free_port()
+    arguments = ("--gateways", "2", "--workers", "2", "--tls-port", str(tls), "--wyoming-port", str(tcp))
+    with running_server(*arguments):
+        trusted = ssl.create_default_context(cafile=f"{state}/certificate.pem")
+        for _ in range(8):  # the kernel chooses between them
+            async with httpx.AsyncClient(verify=trusted) as client:
+                assert (await client.get(f"https://localhost:{tls}/health/ready")).status_code == 200
+            reader, writer = await asyncio.open_connection("127.0.0.1", tcp)
+            writer.write(b'{"type":"describe"}\n')
+            assert json.loads(await reader.readline())["type"] == "info"
+            writer.close()

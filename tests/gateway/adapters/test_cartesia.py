@@ -97,6 +97,15 @@ def test_what_is_no_message_of_this_wire_is_answered_nothing_that_would_break_it
     assert wire.take() == []
 
 
+def test_a_message_that_cannot_be_read_is_an_error_of_the_context_it_names():
+    wire = Foreign("/tts/websocket")
+    wire.hear({"context_id": "a", "transcript": 7})
+    wire.poll()
+    (error,) = wire.take()
+
+    assert (error["type"], error["context_id"], error["done"]) == ("error", "a", False)
+
+
 def test_the_http_twin_answers_raw_audio(server: str):
     asked = {"transcript": "Hello there.", "voice": VOICE, "model_id": "sonic-3"}
     form = {"container": "raw", "encoding": "pcm_s16le", "sample_rate": 16000}

@@ -119,6 +119,20 @@ def test_a_turn_that_is_refused_for_load_is_told_has_a_little_silence_and_is_fin
     assert final == {"contextId": "b", "isFinal": True}
 
 
+def test_an_id_that_failed_is_used_again_by_a_context_that_begins():
+    wire = Foreign(MULTI)
+    wire.stage.forecast_s = 30.0  # no engine will be free before
+    wire.hear({"text": " ", "context_id": "a"}, {"text": "Hello.", "context_id": "a"})
+    wire.listen(1.2)
+    wire.stage.forecast_s = 0.0
+    wire.hear({"text": "Too late.", "context_id": "a"})
+    wire.take()
+    wire.hear(*turn("a", "One two."))
+    wire.finish()
+
+    assert len(sound(wire.take())) == 2 * 11520
+
+
 def test_an_id_is_used_again_as_soon_as_it_has_ended():
     wire = Foreign(MULTI)
     for _ in range(2):
