@@ -10,13 +10,11 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..admission.answer import Ask, Permit, Refusal, Waiting
 from ..codecs.packetizer import Format
 from ..synth.engine import Voice
 from ..synth.segment import Segment, Style
+from ..synth.speech import Speech
 from . import errors
 from .accounts import Account
 from .context import NEVER, Failure
@@ -263,8 +261,8 @@ class Connection:
 
     # --- the synthesizer's listener --------------------------------------------------------------------------------
 
-    def on_audio(self, utterance: int, segment: Segment, pcm: NDArray[np.int16]) -> None:
-        self.session.audio(utterance, segment, pcm, clock())
+    def on_audio(self, utterance: int, segment: Segment, speech: Speech) -> None:
+        self.session.audio(utterance, segment, speech, clock())
         self._changed.set()
 
     def on_failed(self, utterance: int, message: str) -> None:

@@ -14,6 +14,7 @@ from ..admission.answer import Outcome, Permit, Reason, Refusal, Waiting
 from ..codecs.packetizer import Format, Packet, pack_audio
 from ..synth.engine import Voice
 from ..synth.segment import Segment, Style
+from ..synth.speech import Speech
 from ..synth.text.segmenter import Segmenter
 from . import wire
 from .life import TABLE, Event, State
@@ -267,17 +268,18 @@ class Context:
 
     # --- audio back ------------------------------------------------------------------------------------------------
 
-    def audio(self, segment: Segment, pcm: NDArray[np.int16], now: float) -> None:
-        """The PCM of one segment, whole, at the voice's rate."""
+    def audio(self, segment: Segment, speech: Speech, now: float) -> None:
+        """One segment, whole, at the voice's rate."""
+        pcm = speech.pcm
         self._reached.setdefault(Part.SYNTHESIS, now)
-        words = self._timeline.append(segment, pcm)
+        words = self._timeline.append(segment, speech)
         self._owed.append((self._asked.popleft(), self._timeline.seconds))
         if self.settings.timestamps and words:
             listed = tuple(
                 (self.source[word.offset : word.offset + len(word.text)], word.start, word.end, word.offset)
                 for word in words
             )
-            self._queue.append(wire.Words(self.name, listed, estimated=True))
+            self._queue.append(wire.Words(self.name, listed, estimated=words[0].estimated))
         self._push_rest()
         bite = int(FIRST_PUSH_S * self.settings.voice.sample_rate)
         if self.pacer.lead(now) <= 0 and not self._queued_samples and not self._pushes and len(pcm) > bite:

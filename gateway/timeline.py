@@ -1,19 +1,18 @@
 """Which text sounds when: the segments of a context laid along its samples.
 
-Word times are estimated here from the voiced part of each segment's samples; an engine that knows its own durations
-will say better. Knows text and sample counts, no wire and no clock.
+Word times are those of the engine; where it has none they are estimated here from the voiced part of each segment's
+samples. Knows text and sample counts, no wire and no clock.
 """
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..synth.segment import Segment
+from ..synth.speech import Speech, unpack_times, words_of
 
 VOICED = 184  # |int16| of -45 dBFS: where speech is told from its own padding
-_WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +23,7 @@ class Word:
     start: float
     end: float
     offset: int
+    estimated: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,15 @@ class Timeline:
         self.text_end = 0  # code points of the text that have been spoken
         self._spans: list[_Span] = []
 
-    def append(self, segment: Segment, pcm: NDArray[np.int16]) -> tuple[Word, ...]:
-        """Lays `segment`, spoken as `pcm` at the engine's rate, behind what is there; returns its words."""
+    def append(self, segment: Segment, speech: Speech) -> tuple[Word, ...]:
+        """Lays `segment`, spoken at the engine's rate, behind what is there; returns its words."""
         begin = self.samples
-        self.samples += len(pcm)
+        self.samples += len(speech.pcm)
         self.seconds = self.samples / self.source_rate
         self.text_end = segment.end
-        words = _estimate(segment, begin, pcm, self.source_rate)
+        words = _told(segment, begin, speech, self.source_rate)
+        if words is None:
+            words = _estimate(segment, begin, speech.pcm, self.source_rate)
         self._spans.append(_Span(self.seconds, segment.end, words))
         return words
 
@@ -68,9 +70,30 @@ class Timeline:
         return offset
 
 
+def _told(segment: Segment, begin: int, speech: Speech, rate: int) -> tuple[Word, ...] | None:
+    """The words that are said, by the engine's own times; None when it gave none."""
+    if not speech.times:
+        return None
+    words = words_of(segment.text)
+    times = unpack_times(speech.times, len(words))
+    if times is None:
+        return None
+    return tuple(
+        Word(
+            word[0],
+            round((begin + start) / rate, 3),
+            round((begin + end) / rate, 3),
+            segment.start + word.start(),
+            False,
+        )
+        for word, (start, end) in zip(words, times, strict=True)
+        if end > start
+    )
+
+
 def _estimate(segment: Segment, begin: int, pcm: NDArray[np.int16], rate: int) -> tuple[Word, ...]:
     """Spreads the segment's words over its voiced samples, each by its length in letters (a space counts as one)."""
-    words = [match for match in _WORD.finditer(segment.text) if any(map(str.isalnum, match[0]))]
+    words = [word for word in words_of(segment.text) if any(map(str.isalnum, word[0]))]
     loud = np.flatnonzero((pcm > VOICED) | (pcm < -VOICED))
     if not words or not len(loud):
         return ()

@@ -37,6 +37,7 @@ class Spoken(msgspec.Struct, frozen=True, array_like=True, tag="spoken"):
     job: int
     pcm: bytes  # int16, mono, native byte order: both ends are the same machine
     compute_s: float  # time in the engine alone
+    times: bytes = b""  # of the words, as `Speech` has them
 
 
 class Failed(msgspec.Struct, frozen=True, array_like=True, tag="failed"):

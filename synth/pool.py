@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from typing import Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .engine import EngineInfo
 from .messages import (
@@ -34,6 +33,7 @@ from .messages import (
     payload_length,
 )
 from .segment import Segment, Style
+from .speech import Speech
 
 logger = logging.getLogger("voxgate.pool")
 
@@ -58,7 +58,7 @@ class PoolListener(Protocol):
         """A worker can take a job."""
         ...
 
-    def on_spoken(self, job: int, pcm: NDArray[np.int16], compute_s: float) -> None: ...
+    def on_spoken(self, job: int, speech: Speech, compute_s: float) -> None: ...
 
     def on_failed(self, job: int, message: str) -> None: ...
 
@@ -164,8 +164,8 @@ class Pool:
     def on_worker_reply(self, worker: "_Worker", reply: Spoken | Failed) -> None:
         self._idle_like(worker).append(worker)
         match reply:
-            case Spoken(job, pcm, compute_s):
-                self._listener.on_spoken(job, np.frombuffer(pcm, np.int16), compute_s)
+            case Spoken(job, pcm, compute_s, times):
+                self._listener.on_spoken(job, Speech(np.frombuffer(pcm, np.int16), times), compute_s)
             case Failed(job, message, broken):
                 self._listener.on_failed(job, message)
                 if broken:

@@ -223,7 +223,7 @@ class RawVoice:
         from ...synth.segment import Boundary, Segment
 
         segment = Segment(0, text, 0, len(text), Boundary.START, Boundary.END)
-        return self._engine.synthesize(segment, self._style)
+        return self._engine.synthesize(segment, self._style).pcm
 
     def encode(self, pcm: NDArray[np.int16]) -> None:
         """All of `pcm` by the encoder as it ships."""
@@ -234,7 +234,7 @@ class RawVoice:
         segmenter = self._segmenter()
         segment = (segmenter.push(text) + segmenter.end())[0]
         began_at = time.perf_counter()
-        pcm = self._engine.synthesize(segment, self._style)
+        pcm = self._engine.synthesize(segment, self._style).pcm
         spoken_at = time.perf_counter()
         self._packetizer().push(pcm[: self._first_samples])
         first_at = time.perf_counter()

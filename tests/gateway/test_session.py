@@ -143,7 +143,7 @@ def test_a_whole_context_is_started_spoken_and_done():
 def spoken_bytes(text: str) -> bytes:
     from voxgate.synth.segment import Boundary, Segment
 
-    return spoken(Segment(0, text, 0, len(text), Boundary.START, Boundary.END)).tobytes()
+    return spoken(Segment(0, text, 0, len(text), Boundary.START, Boundary.END)).pcm.tobytes()
 
 
 def test_text_alone_opens_a_context_with_the_defaults():

@@ -28,8 +28,8 @@ class Recorder:
     def on_idle(self):
         self.changed.set()
 
-    def on_spoken(self, job, pcm, compute_s):
-        self.outcomes[job] = pcm
+    def on_spoken(self, job, speech, compute_s):
+        self.outcomes[job] = speech.pcm
         self.changed.set()
 
     def on_failed(self, job, message):
