@@ -9,6 +9,8 @@ FIRST_CLAUSE_WORDS = 4  # a first cut before the fourth word is heard as a stumb
 LEAD_CODE_POINTS = 64  # punctuation before the first word of a segment that an engine is given
 LEAD_SECONDS = 1.0
 
+PARAGRAPH_SECONDS = 1.0  # pause at speed 1, as in joins.py
+
 # A later segment that is too long is cut at its last clause, else before its last phrase, else at its last space, as
 # shares of its length: not so early that text is read again and again, not so late that what remains is a stub.
 CLAUSE_FROM_SECONDS = 0.4 * SEGMENT_SECONDS

@@ -13,6 +13,7 @@ from voxgate.synth.engines.hibari import AHEAD_FRAMES, DURATIONS, HibariEngine
 from voxgate.synth.engines.onnx_graph import with_outputs
 from voxgate.synth.segment import Boundary, Mark, MarkKind, Segment, Style
 from voxgate.synth.speech import unpack_times, words_of
+from voxgate.synth.text.segmenter import Segmenter
 
 RATE = 24000
 HEART = Style("heart")
@@ -71,6 +72,11 @@ def hibari():
 
 def segment(text, before=Boundary.START, after=Boundary.END, lead_in="", index=0):
     return Segment(index, text, 0, len(text), before, after, lead_in)
+
+
+def cut(text, speed=1.0):
+    segmenter = Segmenter(speed=speed)
+    return segmenter.push(text) + segmenter.end()
 
 
 def signal(pcm):
@@ -271,6 +277,39 @@ def test_no_join_clicks(engine):
         steps = np.abs(np.diff(joined))
 
         assert steps[seam - 240 : seam + 240].max() <= np.percentile(steps, 99.9)
+
+
+@pytest.mark.parametrize("speed", [0.8, 1.0, 1.5])
+@pytest.mark.parametrize("text", ["The first one ends here.\n\nAnd here begins the next.", "One.\n\nTwo. \n\nThree."])
+def test_a_blank_line_is_a_second_wherever_it_stands(engine, text, speed):
+    segments = cut(text, speed)
+    parts = [signal(engine.synthesize(each, Style("heart", speed)).pcm) for each in segments]
+    joined = np.concatenate(parts)
+
+    pauses = [pause_ms(joined, sum(map(len, parts[:at]))) for at in range(1, len(parts))]
+
+    assert all(950 <= pause * speed <= 1050 for pause in pauses), pauses
+
+
+@pytest.mark.parametrize(("sign", "words"), [("€", "euro"), ("50 €", "fifty euros"), ("%", "percent"), ("&", "and")])
+def test_a_sign_alone_is_spoken_as_its_word(engine, sign, words):
+    said = [engine.synthesize(each, HEART) for each in cut(sign)]
+
+    assert [len(each.pcm) for each in said] == [len(engine.synthesize(each, HEART).pcm) for each in cut(words)]
+    assert [
+        word for each, own in zip(said, cut(sign), strict=True) for word, *_ in words_said(each, own.text)
+    ] == sign.split()
+
+
+@pytest.mark.parametrize("tag", ['<emphasis level="strong">', "<emphasis>", '<prosody rate="slow">'])
+def test_emphasis_is_neither_spoken_nor_spoken_differently(engine, tag):
+    marked = f"I {tag}never{tag.split()[0].rstrip('>').replace('<', '</')}> said that."
+
+    said, plain = (
+        [engine.synthesize(each, HEART).pcm for each in cut(text)] for text in (marked, "I never said that.")
+    )
+
+    assert np.array_equal(np.concatenate(said), np.concatenate(plain))
 
 
 # --- when the words sound -------------------------------------------------------------------------------------------
