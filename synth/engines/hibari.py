@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from .. import joins
 from ..engine import EngineInfo, Voice
 from ..joins import Signal, Silence
+from ..loudness import gain_for, level
 from ..segment import Boundary, Segment, Style
 from ..speech import Speech
 from ..text.normalize.normalizer import normalize
@@ -48,7 +49,9 @@ FRAME_S = dsp.HOP / dsp.SR  # 12.5 ms
 SPEEDS = 0.25, 4.0
 LANGUAGE = "en-US"
 CONTEXT_WORDS = 8  # of the lead-in; see above
-REVISION = "4"  # of this file's part in the sound
+# By itself the voice has -26.06 LUFS with true peaks up to -2.0 dB (600 sentences, 3172 s, pyloudnorm 0.2.0).
+GAIN = gain_for(-26.06)
+REVISION = "5"  # of this file's part in the sound
 
 # Where sound lies against durations, in frames at speed 1 (measured on 60 clauses at speeds 0.5 to 2): it begins
 # 0 to 10 before the first phoneme does and ends 4 or more before the last one does.
@@ -89,7 +92,7 @@ class _Frames:
     def render(self, begin: int, end: float, noise: _Noise) -> Signal:
         window = slice(begin, int(min(end, len(self.f0))))
         f0 = self.f0[window]
-        return waveform(self.head[window], f0, noise.take(len(f0)))
+        return level(waveform(self.head[window], f0, noise.take(len(f0))), GAIN)
 
     def said(self, phrase: Phrase, shift: int, signal: Signal, origin: int) -> list[Said] | None:
         """When each part of `phrase` sounds in `signal`, which begins at the sample `origin` of the frames; the phrase

@@ -4,13 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
+import pyloudnorm
 import pytest
 from hibari import Hibari
 from hibari.tts import ASSETS
 
+from voxgate.gateway.cli.bench_sentences import sentences
 from voxgate.synth import joins
-from voxgate.synth.engines.hibari import AHEAD_FRAMES, DURATIONS, HibariEngine
+from voxgate.synth.engines.hibari import AHEAD_FRAMES, DURATIONS, GAIN, HibariEngine
 from voxgate.synth.engines.onnx_graph import with_outputs
+from voxgate.synth.loudness import TARGET_LUFS
 from voxgate.synth.segment import Boundary, Mark, MarkKind, Segment, Style
 from voxgate.synth.speech import unpack_times, words_of
 from voxgate.synth.text.segmenter import Segmenter
@@ -185,7 +188,7 @@ def test_the_first_audible_sample_comes_within_20_ms(engine, text, speed):
 @pytest.mark.parametrize("text", ["Hello there.", "She sells sea shells by the sea shore.", "Wait"])
 def test_nothing_audible_is_lost_to_rendering_only_a_part(engine, hibari, text, speed):
     whole = hibari(text, speed, seed=0)
-    begin, end = audible_ms(whole)
+    begin, end = audible_ms(whole * np.float32(GAIN))
 
     pcm = engine.synthesize(segment(text, after=Boundary.CLAUSE), Style("heart", speed)).pcm
     onset, stop = audible_ms(signal(pcm))
@@ -310,6 +313,14 @@ def test_emphasis_is_neither_spoken_nor_spoken_differently(engine, tag):
     )
 
     assert np.array_equal(np.concatenate(said), np.concatenate(plain))
+
+
+def test_the_voice_has_the_common_loudness_and_does_not_clip(engine):
+    parts = [engine.synthesize(each, HEART).pcm for sentence in sentences(30, seed=5) for each in cut(sentence)]
+    samples = np.concatenate(parts) / 32768
+
+    assert pyloudnorm.Meter(RATE).integrated_loudness(samples) == pytest.approx(TARGET_LUFS, abs=0.7)
+    assert np.abs(samples).max() < 0.999
 
 
 # --- when the words sound -------------------------------------------------------------------------------------------
