@@ -32,7 +32,7 @@ from .messages import (
     encode,
     payload_length,
 )
-from .segment import Segment, Style
+from .segment import Segment, Style, without_margins
 from .speech import Speech
 
 logger = logging.getLogger("voxgate.pool")
@@ -146,7 +146,7 @@ class Pool:
         """Give one segment to an idle worker (there must be one that takes it) and return the number of the job."""
         idle = self._idle_express if express and self._idle_express else self._idle_bulk
         worker, job = idle.pop(), next(self._job_numbers)
-        worker.give(Synthesize(job, segment, style), self._job_deadline_s)
+        worker.give(Synthesize(job, without_margins(segment), style), self._job_deadline_s)
         return job
 
     # --- what workers report ------------------------------------------------------------------------------------

@@ -1,9 +1,11 @@
 """How much text is cut at once: the lengths of segments, in seconds of speech and in words; knows no text."""
 
-from .boundaries import WORD_SECONDS
+from .boundaries import WORD_CODE_POINTS, WORD_SECONDS
 
 SEGMENT_SECONDS = WORD_SECONDS  # a whole-segment engine is never busy with one listener for longer
 SEGMENT_CODE_POINTS = 600  # bounds what is kept of a segment whose text is mostly not spoken
+TEXT_CODE_POINTS = SEGMENT_CODE_POINTS + WORD_CODE_POINTS  # of a segment, but for white space around it
+VALUE_CODE_POINTS = 200  # of what a mark says instead
 FIRST_CLAUSE_WORDS = 4  # a first cut before the fourth word is heard as a stumble
 
 LEAD_CODE_POINTS = 64  # punctuation before the first word of a segment that an engine is given
