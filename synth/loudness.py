@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 # EBU R 128. Speech peaks 18 to 24 dB above its loudness, so -16, as podcasts have it, would clip in every sentence.
 TARGET_LUFS = -23.0
-KNEE = 0.85  # -1.4 dBFS: above it a peak is bent, below nothing is touched
+KNEE = 0.85  # -1.4 dBFS: above it a peak is bent, below nothing is touched …
+CEILING = 0.97  # … and never reaches this, so that what is between two samples does not clip either
+
+ROOM = CEILING - KNEE
 
 
 def gain_for(measured_lufs: float) -> float:
@@ -18,10 +21,10 @@ def gain_for(measured_lufs: float) -> float:
 
 
 def level(signal: NDArray[np.float32], gain: float) -> NDArray[np.float32]:
-    """`signal` times `gain`, its rare peaks over the knee bent to stay below 1, sample by sample: it has no memory."""
+    """`signal` times `gain`, its rare peaks over the knee bent to stay below `CEILING`. It has no memory."""
     out = signal * np.float32(gain)
     over = np.flatnonzero((out > KNEE) | (out < -KNEE))
     if len(over):
         peaks = out[over]
-        out[over] = np.sign(peaks) * (KNEE + (1 - KNEE) * np.tanh((np.abs(peaks) - KNEE) / (1 - KNEE)))
+        out[over] = np.sign(peaks) * (KNEE + ROOM * np.tanh((np.abs(peaks) - KNEE) / ROOM))
     return out

@@ -47,9 +47,10 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     ttfa.add_argument("--json", metavar="FILE", help="write the figures as JSON, too; - for stdout, without the table")
     ttfa.add_argument("--check", action="store_true", help="exit with 1 when a promise is missed")
     ttfa.set_defaults(func=run)
-    from . import bench_afternoon, bench_capacity
+    from . import bench_afternoon, bench_capacity, bench_quality
 
     bench_capacity.register(benchmarks)
+    bench_quality.register(benchmarks)
     bench_afternoon.register(benchmarks)
 
 

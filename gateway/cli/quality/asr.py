@@ -1,6 +1,7 @@
 """A listener that writes down what it hears: whisper-base, and the word error rate of what it wrote.
 
-The weights come as two ordinary packages of the test lock, each with one half of the file, so nothing is downloaded.
+Needs the extra `quality`. The weights come as two ordinary packages, each with one half of the file, so nothing is
+downloaded.
 """
 
 import hashlib

@@ -9,12 +9,12 @@ import pytest
 from hibari import Hibari
 from hibari.tts import ASSETS
 
-from voxgate.gateway.cli.bench_sentences import sentences
+from voxgate.gateway.cli.quality.sentences import sentences
 from voxgate.synth import joins
 from voxgate.synth.engines.hibari import AHEAD_FRAMES, DURATIONS, GAIN, HibariEngine
 from voxgate.synth.engines.onnx_graph import with_outputs
-from voxgate.synth.loudness import TARGET_LUFS
-from voxgate.synth.segment import Boundary, Mark, MarkKind, Segment, Style
+from voxgate.synth.loudness import CEILING, TARGET_LUFS
+from voxgate.synth.segment import Boundary, Mark, MarkKind, Segment, Style, without_margins
 from voxgate.synth.speech import unpack_times, words_of
 from voxgate.synth.text.segmenter import Segmenter
 
@@ -320,7 +320,16 @@ def test_the_voice_has_the_common_loudness_and_does_not_clip(engine):
     samples = np.concatenate(parts) / 32768
 
     assert pyloudnorm.Meter(RATE).integrated_loudness(samples) == pytest.approx(TARGET_LUFS, abs=0.7)
-    assert np.abs(samples).max() < 0.999
+    assert np.abs(samples).max() < CEILING
+
+
+def test_white_space_around_a_segment_makes_no_difference(engine):
+    wide = Segment(1, "  she  smiled. ", 0, 15, Boundary.CLAUSE, Boundary.END, " When it broke, ")
+
+    speeches = [engine.synthesize(each, HEART) for each in (wide, without_margins(wide))]
+
+    assert np.array_equal(speeches[0].pcm, speeches[1].pcm)
+    assert speeches[0].times == speeches[1].times
 
 
 # --- when the words sound -------------------------------------------------------------------------------------------
