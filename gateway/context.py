@@ -33,6 +33,8 @@ SEGMENTS_AHEAD = 4  # … while fewer than these wait to be spoken
 MESSAGE_BYTES = 16_384  # an audio message is closed when it holds this much
 POLL_BYTES = 65_536  # what one poll hands to the socket, so that a cancel never queues behind more
 
+REPEATED_CHARS = 12  # so much of a text may come again by chance
+
 NEVER = float("inf")
 
 
@@ -118,6 +120,7 @@ class Context:
         self._queued_samples = 0
         self._sequence = 0
         self._dropped = False
+        self._repeated = False  # a delta began with all of the text: told once
         self._idle_at = NEVER
         self._played: int | None = None  # what the listener last reported
         self._heard: int | None = None  # fixed when the context is cancelled
@@ -154,6 +157,10 @@ class Context:
     def feed(self, text: str, now: float) -> None:
         """More text."""
         self.active_at = now
+        if len(text) > self.text_length >= REPEATED_CHARS and not self._repeated and text.startswith(self.source):
+            self._repeated = True
+            span = self.text_length, 2 * self.text_length
+            self._told.append(wire.Warning(self.name, "repeated_text", span, "a delta repeats all the text before it"))
         if text:
             self.text.append(text)
         self.text_length += len(text)

@@ -26,7 +26,7 @@ async def measure(count: int) -> list[Figure]:
         heard = await hear_all(connection, texts, whole=False)
     direct = [bare.speak(text).pcm for text in texts]
     with tempfile.TemporaryDirectory() as folder:
-        listener = Listener(assemble_whisper_base(Path(folder)))
+        listener = Listener(assemble_whisper_base(Path(folder)), beam_size=1)
         over_wire = _error_points(listener, texts, heard, bare.rate)
         beside = _error_points(listener, texts, direct, bare.rate)
         backwards = _error_points(listener, texts[:REVERSED], (pcm[::-1] for pcm in direct), bare.rate)

@@ -323,6 +323,14 @@ def test_the_voice_has_the_common_loudness_and_does_not_clip(engine):
     assert np.abs(samples).max() < CEILING
 
 
+@pytest.mark.parametrize("text", ["Wait... what was that?", "Wait… what was that?", "Wait — what was that?"])
+def test_dots_and_dashes_between_words_are_a_pause(engine, text):
+    said = {word: (start, end) for word, start, end in words_said(engine.synthesize(segment(text), HEART), text)}
+    pause = said["what"][0] - next(end for word, (_, end) in said.items() if word.startswith("Wait"))
+
+    assert pause > 0.12 * RATE
+
+
 def test_white_space_around_a_segment_makes_no_difference(engine):
     wide = Segment(1, "  she  smiled. ", 0, 15, Boundary.CLAUSE, Boundary.END, " When it broke, ")
 
