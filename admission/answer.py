@@ -3,6 +3,7 @@
 Owns no rule: who gets which answer is the controller's to decide.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -62,7 +63,7 @@ class Refusal:
 class Permit:
     """Leave to use one unit of something bounded; given back exactly once."""
 
-    __slots__ = ("_on_release", "ask", "given_at", "probe")
+    __slots__ = ("_on_release", "ask", "dry_at", "given_at", "probe")
 
     def __init__(
         self,
@@ -75,6 +76,7 @@ class Permit:
         self._on_release: Callable[[Permit, Outcome, float], None] | None = on_release
         self.ask = ask
         self.given_at = given_at
+        self.dry_at = -math.inf  # when its listener ran dry, and it counted
         self.probe = probe  # the one by which a breaker that was open finds out whether it may close
 
     def release(self, outcome: Outcome, now: float) -> None:

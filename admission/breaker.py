@@ -136,7 +136,6 @@ class Breaker:
         self._predicted = 0.0
         self._predicted_at = -math.inf
         self._waits: deque[tuple[float, float]] = deque(maxlen=MOST_SAMPLES)
-        self._underrun_at = -math.inf
         self._failed_at: deque[float] = deque(maxlen=settings.failures)
         self._open_cause = Cause.FAILURES
         self._open_for = settings.probe_after_s
@@ -163,7 +162,8 @@ class Breaker:
         self.advance(now)
 
     def underrun(self, now: float) -> None:
-        self._underrun_at = now
+        """A listener ran dry; the caller counts one listener once."""
+        self._waits.append((now, math.inf))
         self.advance(now)
 
     def failure(self, now: float) -> None:
@@ -263,14 +263,14 @@ class Breaker:
         return frozenset(causes)
 
     def _slowness(self, now: float) -> float:
-        """The worst of what is known of waiting, in targets; an underrun in the window is over any target."""
+        """The worst of what is known of waiting, in targets. An underrun is a wait over any target. Of the waits the
+        longest twentieth is left out, and always one: a single one, slow on its own, says nothing of the house."""
         begin = now - self.settings.window_s
-        if self._underrun_at > begin:
-            return math.inf
         while self._waits and self._waits[0][0] <= begin:
             self._waits.popleft()
         waits = sorted(wait for _, wait in self._waits)
-        p95 = waits[math.ceil(0.95 * len(waits)) - 1] if waits else 0.0
+        left = len(waits) - max(1, len(waits) // 20)
+        p95 = waits[left - 1] if left > 0 else 0.0
         predicted = self._predicted if self._predicted_at > begin else 0.0
         return max(p95, predicted) / self.settings.target_s
 

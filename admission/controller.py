@@ -25,7 +25,13 @@ START_WITHIN_S = 0.02  # a wait this short is had in the engine's own queue
 LOOK_AGAIN_S = 0.01  # how often a forecast is asked again for those that wait
 SAFETY = 1.5  # waits are predicted in the mean; one that is refused after waiting is worse served than one refused now
 RESERVE = 0.1  # the share of a limit that only accounts under their fair share may use
+HEADROOM_CHARACTERS = 800  # of first segments that an account over its equal share must leave time for
+CONTINUES_WITHIN_S = (
+    2.0  # what a listener in mid-conversation waits rather than be refused; newcomers say for themselves
+)
+MODEST = 0.5  # equal shares under which an account does not suffer for the crowd that others send
 SHORTEST_RETRY_S = 0.5
+ONE_LISTENER_S = 2.0  # in which one utterance's underruns count once
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +74,13 @@ class Controller:
 
     # --- connections -----------------------------------------------------------------------------------------------
 
-    def connect(self, account: str, now: float) -> Permit | Refusal:
-        """A place for one more connection."""
+    def connect(self, account: str, now: float, *, although_full: bool = False) -> Permit | Refusal:
+        """A place for one more connection; with `although_full` also where there is none for what it may want."""
         if self.draining:
             return self._refuse(Reason.DRAINING, "the server is shutting down", 5.0)
         if self.connections >= self.limits.connections:
             return self._refuse(Reason.CONNECTIONS, "the server has as many connections as it may", 2.0)
-        if self.is_full(now):
+        if not although_full and self.is_full(now):
             return self._refuse_connection(now)
         if (refusal := self._refuse_by_quota(self.quotas.connect(account, now))) is not None:
             return refusal
@@ -122,27 +128,39 @@ class Controller:
         if wait > START_WITHIN_S:
             if line.breaker.would_refuse(now):
                 return self._refuse_by_breaker(line, now)
-            if (reason := line.room.verdict(wait * SAFETY, ask.max_wait_s, now)) is not None:
+            modest = line.share_of(ask.account) < MODEST
+            if (reason := line.room.verdict(wait * SAFETY, ask.max_wait_s, now, patient=modest)) is not None:
                 return self._refuse_for_wait(line, reason, wait)
-            deadline = now + line.room.allowed_wait(ask.max_wait_s, now)
-            line.room.join(ask.ticket, ask.account, ask.priority, deadline, now)
-            line.asks[ask.ticket] = ask
-            return Waiting(ask.ticket)
+            return self._wait(line, ask, line.room.allowed_wait(ask.max_wait_s, now, patient=modest), now)
         return self._ask_breaker(line, ask, now)
 
-    def _continue(self, line: Line, ask: Ask, now: float) -> Permit | Refusal:
-        """A listener in mid-conversation is served before one who has heard nothing, and may use a tenth beyond."""
-        if self.utterances >= self.limits.utterances + max(1, round(self.limits.utterances * RESERVE)):
+    def _continue(self, line: Line, ask: Ask, now: float) -> Permit | Refusal | Waiting:
+        """A listener in mid-conversation goes before all newcomers, may use a tenth beyond each limit and asks no
+        breaker; but it waits, too, rather than let others run dry."""
+        if self.utterances >= _beyond(self.limits.utterances):
             return self._refuse(Reason.UTTERANCES, "as many utterances are being spoken as may be", 1.0)
-        return self._permit(line, ask, now)
+        if self._may_continue(line, ask, now):
+            return self._permit(line, ask, now)
+        if len(line.room) >= line.room.settings.waiting:
+            return self._refuse_for_wait(line, Reason.QUEUE.value, 1.0)
+        return self._wait(line, ask, max(ask.max_wait_s, CONTINUES_WITHIN_S), now)
+
+    def _may_continue(self, line: Line, ask: Ask, now: float) -> bool:
+        has_room = line.active < _beyond(line.limit.current) and self.utterances < _beyond(self.limits.utterances)
+        return has_room and self._engine_wait(line, ask, now) <= START_WITHIN_S
+
+    def _wait(self, line: Line, ask: Ask, for_s: float, now: float) -> Waiting:
+        line.wait(ask, for_s, now)
+        return Waiting(ask.ticket)
 
     def _predicted_wait(self, line: Line, ask: Ask, now: float) -> float:
         """Seconds until this one could begin, those that wait before it included."""
-        ahead = len(line.asks)
+        before = [each for each in line.asks.values() if line.rank(each) <= line.rank(ask)]
+        ahead = len(before)
         has_room = self._has_room(line, ask.account)
         if ask.cached and has_room:
             return 0.0
-        wait = self._engine_wait(ask, now, ahead=sum(each.characters for each in line.asks.values() if not each.cached))
+        wait = self._engine_wait(line, ask, now, ahead=sum(each.characters for each in before if not each.cached))
         if not has_room:
             return max(wait, (ahead + 1) * line.seconds_per_release(now))
         return max(wait, START_WITHIN_S) + LOOK_AGAIN_S * ahead if ahead else wait
@@ -192,8 +210,7 @@ class Controller:
     def withdraw(self, ticket: int) -> None:
         """The client does not want it any more."""
         for line in self.lines.values():
-            if line.asks.pop(ticket, None) is not None:
-                line.room.leave(ticket)
+            line.withdraw(ticket)
 
     def next(self, now: float) -> tuple[int, Permit | Refusal] | None:
         """The answer to one of those that wait, if one is due.
@@ -203,13 +220,11 @@ class Controller:
         for line in self.lines.values():
             if not line.asks:
                 continue
-            if self.draining:
-                ticket = next(iter(line.asks))
-                line.room.leave(ticket)
-                del line.asks[ticket]
-                return ticket, self._refuse(Reason.DRAINING, "the server is shutting down", 5.0)
+            if self.draining and (ask := next((each for each in line.asks.values() if each.newcomer), None)):
+                line.withdraw(ask.ticket)
+                return ask.ticket, self._refuse(Reason.DRAINING, "the server is shutting down", 5.0)
             if (ticket := line.room.expire(now)) is not None:
-                del line.asks[ticket]
+                line.withdraw(ticket)
                 return ticket, self._refuse_for_wait(line, Reason.WAIT.value, line.seconds_per_release(now))
             if (answered := self._next_of(line, now)) is not None:
                 return answered
@@ -220,24 +235,34 @@ class Controller:
         engine that is not free yet hold up cached speech."""
         shut = line.breaker.would_refuse(now)
         engine_is_free: bool | None = None  # for the first that needs it; who comes after it does not overtake it
-        for ticket in line.room.ranked(line.by_account) if shut or self._room(line) > 0 else ():
-            ask = line.asks[ticket]
+        for ask in line.ranked():
+            if not ask.newcomer:
+                if engine_is_free is False and not ask.cached:
+                    continue
+                if self._may_continue(line, ask, now):
+                    line.withdraw(ask.ticket)
+                    return ask.ticket, self._permit(line, ask, now)
+                engine_is_free = False
+                continue
             if not shut and not self._has_room(line, ask.account):
                 continue
             if not shut and not ask.cached:
                 if engine_is_free is None:
-                    engine_is_free = self._engine_wait(ask, now) <= START_WITHIN_S
+                    engine_is_free = self._engine_wait(line, ask, now) <= START_WITHIN_S
                 if not engine_is_free:
                     continue
-            line.room.leave(ticket)
-            del line.asks[ticket]
+            line.withdraw(ask.ticket)
             refusal = self._refuse_by_quota(self.quotas.may_speak(ask.account, now))
-            return ticket, refusal or self._ask_breaker(line, ask, now)
+            return ask.ticket, refusal or self._ask_breaker(line, ask, now)
         return None
 
-    def _engine_wait(self, ask: Ask, now: float, ahead: int = 0) -> float:
+    def _engine_wait(self, line: Line, ask: Ask, now: float, ahead: int = 0) -> float:
         """`ahead`: characters of the first segments of those that go before it."""
-        return 0.0 if ask.cached else self._forecast(replace(ask, characters=ask.characters + ahead), now)
+        if ask.cached:
+            return 0.0
+        if line.share_of(ask.account) > 1:
+            ahead += HEADROOM_CHARACTERS
+        return self._forecast(replace(ask, characters=ask.characters + ahead), now)
 
     def wake_at(self, now: float) -> float:
         """When `next` should be asked again, if nothing happens before; inf when nobody waits."""
@@ -247,19 +272,23 @@ class Controller:
 
     # --- what happened ---------------------------------------------------------------------------------------------
 
-    def first_audio(self, permit: Permit, wait_s: float, now: float) -> None:
-        """The first audio of an utterance has been handed to its socket, so long after its text."""
+    def first_audio(self, permit: Permit, wait_s: float, now: float, *, held_up_s: float = 0.0) -> None:
+        """The first audio of an utterance has been handed to its socket, so long after its text. `held_up_s`: for so
+        much of it the audio was there, and the socket was not: nothing that fewer listeners would change."""
         assert permit.ask is not None
         line = self.lines[permit.ask.engine]
-        line.breaker.first_audio(wait_s, now)
-        line.limit.sample(now - permit.given_at, line.active, now)
+        line.breaker.first_audio(wait_s - held_up_s, now)
+        line.limit.sample(now - permit.given_at - held_up_s, line.active, now)
         line.resolve(permit, True, now)
 
-    def underrun(self, engine: str, now: float) -> None:
-        """A listener ran dry."""
-        line = self.line(engine, now)
-        line.breaker.underrun(now)
-        line.limit.overload(now)
+    def underrun(self, permit: Permit, now: float) -> None:
+        """A listener ran dry, and not for being slow to take what was there."""
+        assert permit.ask is not None
+        line = self.lines[permit.ask.engine]
+        if now - permit.dry_at >= ONE_LISTENER_S:  # all it hears of a stutter is one sign of trouble
+            permit.dry_at = now
+            line.breaker.underrun(now)
+            line.limit.underrun(now)
 
     def engine_failed(self, engine: str, now: float) -> None:
         """The engine broke, not one text."""
@@ -329,3 +358,9 @@ class Controller:
     def _refuse(self, reason: Reason, message: str, retry_after: float) -> Refusal:
         self.refusals[reason] += 1
         return Refusal(reason, message, math.ceil(retry_after * 1000) / 1000)  # never before there is room
+
+
+def _beyond(limit: float) -> int:
+    """What those in mid-conversation may use of it."""
+    whole = math.floor(limit)
+    return whole + max(1, round(whole * RESERVE))

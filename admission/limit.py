@@ -37,9 +37,9 @@ class LimitSettings:
 
 
 class AdaptiveLimit:
-    """At the end of each window: limit <- limit x backoff if over 5 % of its waits exceeded the target; else
-    limit <- limit + growth x window if the limit was in use. limit <- limit x backoff at once when a listener ran dry,
-    once in a window.
+    """At the end of each window: limit <- limit x backoff if over 5 % of its waits, and more than one, exceeded the
+    target; else limit <- limit + growth x window if the limit was in use. limit <- limit x backoff at once when two
+    listeners ran dry in a window, once in a window. One alone, slow or dry, says nothing of the house.
 
     The waits are those from the permit on. What a newcomer waits for its permit is made by this limit: fed with that, a
     full house would lower its limit, wait longer, and lower it again.
@@ -55,7 +55,7 @@ class AdaptiveLimit:
         self.settings = settings
         self.current = settings.initial
         self._began_at: float | None = None  # of the window
-        self._decreased_at = float("-inf")
+        self._decreased_at = self._dry_at = float("-inf")
         self._waits = self._slow = 0
         self._pressed = False
 
@@ -63,11 +63,13 @@ class AdaptiveLimit:
         """From permit to first audio of one that was served, and how many were being spoken then."""
         if self._began_at is None:
             self._began_at = now
+        elif now - self._began_at >= 2 * self.settings.window_s:
+            self._waits = self._slow = 0  # of a quiet time: too long ago to be added up with this one
         self._waits += 1
         self._slow += wait_s > self.settings.target_s
         self._pressed |= in_flight >= PRESSED * self.current
         if now - self._began_at >= self.settings.window_s:
-            if self._slow > SLOW_SHARE * self._waits:
+            if self._slow > max(1, SLOW_SHARE * self._waits):
                 self.overload(now)
             elif self._pressed and now - self._decreased_at >= self.settings.window_s:
                 # One window's worth, however long ago it began: a limit nobody asked of for a minute does not jump.
@@ -76,8 +78,14 @@ class AdaptiveLimit:
                 )
             self._began_at, self._waits, self._slow, self._pressed = now, 0, 0, False
 
+    def underrun(self, now: float) -> None:
+        """A listener ran dry; the caller counts one listener once."""
+        if now - self._dry_at < self.settings.window_s:
+            self.overload(now)
+        self._dry_at = now
+
     def overload(self, now: float) -> None:
-        """Someone ran dry, or too many waited too long: one decrease for one congestion, not for each sign of it."""
+        """Listeners ran dry, or too many waited too long: one decrease for one congestion, not for each sign of it."""
         if now - self._decreased_at >= self.settings.window_s:
             self.current = max(self.settings.floor, self.current * self.settings.backoff)
             self._decreased_at = now

@@ -29,11 +29,13 @@ class Line:
         now: float,
     ) -> None:
         self.engine = engine
+        self.max_slots = max_slots
         self.breaker = Breaker(breaker, now)
         self.limit = AdaptiveLimit(limit)
         self.room = WaitingRoom(queue)
         self.downgrades = Downgrades(max_slots)
         self.asks: dict[int, Ask] = {}  # of those that wait, by ticket
+        self.waiting_by_account: Counter[str] = Counter()
         self.by_account: Counter[str] = Counter()
         self.active = 0
         self.outcomes = dict.fromkeys(Outcome, 0)
@@ -50,9 +52,7 @@ class Line:
         assert permit.ask is not None
         self._count(now)
         self.active -= 1
-        self.by_account[permit.ask.account] -= 1
-        if not self.by_account[permit.ask.account]:
-            del self.by_account[permit.ask.account]
+        _less(self.by_account, permit.ask.account)
         self.outcomes[outcome] += 1
         self._spoken_at_endings.append(self._spoken_s)
         self.resolve(permit, {Outcome.SERVED: True, Outcome.DROPPED: False, Outcome.CANCELLED: None}[outcome], now)
@@ -65,10 +65,38 @@ class Line:
             heard = None if succeeded and permit.ask.cached else succeeded
             self.breaker.probe_ended(heard, now, begun_at=permit.given_at)
 
+    def wait(self, ask: Ask, for_s: float, now: float) -> None:
+        """One more waits, so long at most."""
+        self.room.join(ask.ticket, now + for_s, now)
+        self.asks[ask.ticket] = ask
+        self.waiting_by_account[ask.account] += 1
+
+    def withdraw(self, ticket: int) -> None:
+        """Does not wait any more; ignored if it never did."""
+        if (ask := self.asks.pop(ticket, None)) is not None:
+            self.room.leave(ticket)
+            _less(self.waiting_by_account, ask.account)
+
+    def rank(self, ask: Ask) -> tuple[bool, int, int]:
+        """The lower goes first: who is in mid-conversation, then by priority, then by how few the account has."""
+        return ask.newcomer, -ask.priority, self.by_account[ask.account]
+
+    def ranked(self) -> list[Ask]:
+        """Those that wait, in the order they go; equals in the order they came."""
+        return sorted(self.asks.values(), key=self.rank)
+
     def is_over_fair_share(self, account: str) -> bool:
         """Whether the account uses its equal share of the limit, among all that this engine speaks for."""
         sharing = len(self.by_account) + (account not in self.by_account)
         return sharing > 1 and self.by_account[account] >= math.floor(self.limit.current) / sharing
+
+    def share_of(self, account: str) -> float:
+        """What the account has of all that is spoken or waits, in equal shares: 1 is one; 1 too where nobody shares."""
+        accounts = self.by_account.keys() | self.waiting_by_account.keys() | {account}
+        if len(accounts) == 1:
+            return 1.0
+        its = self.by_account[account] + self.waiting_by_account[account]
+        return its * len(accounts) / (self.active + len(self.asks)) if its else 0.0
 
     @property
     def given_up(self) -> list[str]:
@@ -100,3 +128,9 @@ class Line:
     def _count(self, now: float) -> None:
         self._spoken_s += self.active * (now - self._counted_at)
         self._counted_at = now
+
+
+def _less(counts: Counter[str], account: str) -> None:
+    counts[account] -= 1
+    if not counts[account]:
+        del counts[account]

@@ -1,4 +1,4 @@
-"""Newcomers that wait for one engine: how many, for how long, and who is next.
+"""Those that wait for one engine: how many and for how long.
 
 Pure. CoDel's rule as it is used for request queues (M. Maurer, "Fail at Scale", ACM Queue 13/8): while newcomers have
 to be refused, or the queue has not been empty for an interval, each is allowed a tenth of its wait only. The newest are
@@ -7,7 +7,6 @@ refused at once instead of late, and those who wait already are served in time. 
 
 import heapq
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 DEADLINES_KEPT = 64  # of those that left, before the heap is built anew
@@ -40,8 +39,6 @@ class QueueSettings:
 class _Waiting:
     ticket: int
     order: int
-    account: str
-    priority: int
     deadline: float
 
 
@@ -59,30 +56,30 @@ class WaitingRoom:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def allowed_wait(self, max_wait_s: float, now: float) -> float:
-        """How long a newcomer may wait that would wait `max_wait_s`."""
+    def allowed_wait(self, max_wait_s: float, now: float, *, patient: bool = False) -> float:
+        """How long a newcomer may wait that would wait `max_wait_s`; a patient one all of it, whoever else comes."""
         stood = self._standing_since is not None and now - self._standing_since >= self.settings.interval_s
         calm = now - self._refused_at >= self.settings.calm_s
-        return max_wait_s if calm and not stood else max_wait_s * self.settings.standing_share
+        return max_wait_s if patient or (calm and not stood) else max_wait_s * self.settings.standing_share
 
-    def verdict(self, predicted_wait_s: float, max_wait_s: float, now: float) -> str | None:
-        """Why a newcomer may not join: "queue" when it is full, "wait" when it would not start in time; else None."""
+    def verdict(self, predicted_wait_s: float, max_wait_s: float, now: float, *, patient: bool = False) -> str | None:
+        """Why one may not join: "queue" when it is full, "wait" when it would not start in time; else None."""
         reason = None
         if len(self._waiting) >= self.settings.waiting:
             reason = "queue"
-        elif predicted_wait_s > self.allowed_wait(max_wait_s, now):
+        elif predicted_wait_s > self.allowed_wait(max_wait_s, now, patient=patient):
             reason = "wait"
         # One who would hardly wait in any case says nothing of the house.
         if reason == "queue" or (reason == "wait" and max_wait_s >= self.settings.usual_wait_s):
             self._refused_at = now
         return reason
 
-    def join(self, ticket: int, account: str, priority: int, deadline: float, now: float) -> None:
+    def join(self, ticket: int, deadline: float, now: float) -> None:
         """One more waits, until `deadline` at the latest."""
         if self._standing_since is None:
             self._standing_since = now
         self._joined += 1
-        self._waiting[ticket] = _Waiting(ticket, self._joined, account, priority, deadline)
+        self._waiting[ticket] = _Waiting(ticket, self._joined, deadline)
         heapq.heappush(self._deadlines, (deadline, self._joined, ticket))
 
     def leave(self, ticket: int) -> None:
@@ -94,14 +91,6 @@ class WaitingRoom:
         if len(self._deadlines) > 2 * len(self._waiting) + DEADLINES_KEPT:
             self._deadlines = [(each.deadline, each.order, each.ticket) for each in self._waiting.values()]
             heapq.heapify(self._deadlines)
-
-    def ranked(self, active_by_account: Mapping[str, int]) -> list[int]:
-        """All, in the order they go: by priority, then the account with the fewest being spoken, then the oldest."""
-        ranked = sorted(
-            self._waiting.values(),
-            key=lambda each: (-each.priority, active_by_account.get(each.account, 0), each.order),
-        )
-        return [each.ticket for each in ranked]
 
     def expire(self, now: float) -> int | None:
         """One whose deadline has passed, and waits no more; None when there is none."""

@@ -53,6 +53,7 @@ class Monitor:
     def __init__(self, settings: MonitorSettings | None = None) -> None:
         self.settings = settings or MonitorSettings()
         self.polls = 0
+        self._asked = threading.Event()  # once, whatever came of it
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="vram", daemon=True)
         self._last: dict[str, Reading] = {}  # replaced whole, never changed
@@ -76,6 +77,11 @@ class Monitor:
             for uuid, reading in self._last.items()
         }
 
+    def first_readings(self) -> dict[str, Reading]:
+        """The same, after waiting for NVML to answer once, or `stale_s` for it not to."""
+        self._asked.wait(self.settings.stale_s)
+        return self.readings()
+
     def age_s(self, device: str, now: float) -> float:
         """Seconds since this device was last asked; inf where it is not to be seen at all."""
         reading = self._last.get(device)
@@ -90,6 +96,7 @@ class Monitor:
             except Exception as problem:  # what NVML and its drivers can answer is not known beforehand
                 any_known = False
                 self._last = {}
+                self._asked.set()
                 self._journal.write(str(problem) or type(problem).__name__, time.monotonic())
             if not any_known:
                 self._ended.wait(self._pause)
@@ -107,6 +114,7 @@ class Monitor:
                 polled = [device.read() for device in devices]
                 self._last = {reading.device: reading for reading, _ in polled}
                 self.polls += 1
+                self._asked.set()
                 now = time.monotonic()
                 troubles = unopened + [trouble for _, trouble in polled if trouble is not None]
                 self._journal.write("; ".join(sorted(str(trouble) for trouble in troubles)), now)

@@ -16,7 +16,7 @@ DELAY = 1105
 LEAST_FRAMES = 2  # libmpg123 takes a frame for one only where another one follows
 
 _QUALITY = 5  # 0 best … 9; 0.0026 core per stream at 24 kHz against 0.0071 with 2
-_BITRATES = {8000: 32, 16000: 48, 22050: 64, 24000: 64, 44100: 96, 48000: 96}  # kbit/s
+_BITRATES = {8000: 32, 16000: 48, 22050: 64, 24000: 64, 32000: 80, 44100: 96, 48000: 96}  # kbit/s
 
 # ISO 11172-3 and 13818-3, table of the header's four bits, layer III.
 _MPEG1_KBITS = (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)

@@ -6,7 +6,6 @@ itself and not a wrapper of it.
 
 import asyncio
 import logging
-import math
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -22,17 +21,28 @@ from starlette.staticfiles import StaticFiles
 
 from ..admission import answer as admission
 from ..admission.answer import Ask
+from ..admission.vram import Monitor
 from ..synth.cache import phrases
 from ..synth.cache.levels import Levels, Store
 from ..synth.cache.rehearsal import rehearse
 from ..synth.pool import WorkersUnavailable
 from ..synth.segment import Urls
-from ..synth.synthesizer import Synthesizer
+from ..synth.synthesis import Synthesis, VoiceClaimed
 from ..synth.text.lexicon import LexiconError
-from . import bounds, supervisor, wire
-from .accounts import Account, AccountsError, Keyring
+from . import bounds, lineup, supervisor, wire
+from .accounts import AccountsError, Keyring
+from .adapters.cartesia import CartesiaHttp
+from .adapters.deepgram import DeepgramHttp
+from .adapters.elevenlabs_http import ElevenLabsHttp
+from .adapters.elevenlabs_http import voices as elevenlabs_voices
+from .adapters.names import BadNames, VoiceNames
+from .adapters.openai import OpenAi
+from .adapters.sockets import Sockets
+from .adapters.window import Window
+from .adapters.wyoming_tcp import WyomingListener
 from .config import Config, ConfigError
 from .connection import Connection
+from .desk import Desk, reject
 from .encoding import Encoders
 from .handshake import Accepted, Doorkeeper, Rejection
 from .house import House, clock
@@ -40,7 +50,7 @@ from .ledger import Report
 from .metrics import Metrics, exposition_of
 from .neighbours import Neighbours
 from .pronunciation import Pronunciation
-from .protocol import EXTENSION, SocketProtocol
+from .protocol import EXTENSION
 from .session import Limits
 from .watch import Watch
 
@@ -85,12 +95,10 @@ class App:
         self._pronunciation = _pronunciation(config)
         self._rehearsed = False  # every phrase has been spoken
         self.failure: str | None = None  # why this server can never speak, and had better end
-        self.house: House | None = None  # while the lifespan runs
-        self.connections: set[Connection] = set()
         self._metrics: Metrics | None = None  # while the lifespan runs
         self._neighbours: Neighbours | None = None  # … of several
         self._doorkeeper = Doorkeeper(_keyring(config), config.origins)
-        self._limits = Limits(
+        limits = Limits(
             contexts=config.max_contexts,
             message_bytes=config.max_message_bytes,
             pending_chars=config.max_pending_chars,
@@ -100,8 +108,15 @@ class App:
             context_idle_s=config.context_idle_s,
             urls=cast(Urls, config.urls),
         )
-        self._workers = config.workers or supervisor.cores()
-        self._controller = bounds.controller(config, self._workers, self._forecast)
+        self._cores = supervisor.cores()
+        self._devices = lineup.devices(config)
+        self._monitor = Monitor() if self._devices else None
+        self._controller = bounds.controller(config, lineup.cpu_workers(config, self._cores), self._forecast)
+        self._desk = Desk(self._controller, limits, ready=lambda: self._voices_ready)
+        names = _voice_names(config)
+        self._sockets = Sockets(self._desk, self._doorkeeper, names)
+        self.wyoming = WyomingListener(self._desk, names, config.max_message_bytes)
+        window = Window(self._desk, self._doorkeeper, names, config.max_message_bytes)
         self._http = Starlette(
             lifespan=self._lifespan,
             routes=[
@@ -109,6 +124,10 @@ class App:
                 Route("/health/ready", self._ready),
                 Route("/v1/voices", self._voices),
                 Route("/metrics", self._scrape),
+                *OpenAi(window).routes,
+                *CartesiaHttp(window).routes,
+                *ElevenLabsHttp(window).routes,
+                *DeepgramHttp(window).routes,
                 Mount("/", _Page(directory=WEB, html=True)),
             ],
         )
@@ -121,21 +140,18 @@ class App:
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        cores = supervisor.cores()
-        synthesizer = Synthesizer(
-            workers=self._workers,
-            express=(self._workers + 1) // 2,
-            caches=self._caches,
-            on_broken=lambda engine: self._controller.engine_failed(engine, clock()),
-        )
-        encoders = Encoders(threads=min(cores, 4))
-        self.house = House(synthesizer, encoders, self._controller)
-        await synthesizer.start()
-        rehearsal = asyncio.create_task(self._rehearse(synthesizer))
-        self.house.lexicon = self._pronunciation.lexicon
-        self._metrics = Metrics(self.house)
-        background = [rehearsal, asyncio.create_task(Watch(self.house, self._metrics).run())]
-        background.append(asyncio.create_task(self._pronunciation.follow(self.house)))
+        synthesis = lineup.lineup(self.config, self._cores, self._caches, self._on_broken)
+        encoders = Encoders(threads=min(self._cores, 4))
+        house = self._desk.house = House(synthesis, encoders, self._controller)
+        if self._monitor is not None:
+            self._monitor.start()
+        await synthesis.start()
+        start = asyncio.create_task(self._get_ready(synthesis))
+        house.lexicon = self._pronunciation.lexicon
+        self._metrics = Metrics(house)
+        watch = Watch(house, self._metrics, self._monitor, self._devices)
+        background = [start, asyncio.create_task(watch.run())]
+        background.append(asyncio.create_task(self._pronunciation.follow(house)))
         if self._member is not None:
             ledger = Report(self._member.folder / LEDGER, self._controller.quotas)
             self._neighbours = Neighbours(self._member.folder, self._member.number, self._metrics.snapshot)
@@ -144,8 +160,7 @@ class App:
             task.add_done_callback(_complain)
         try:
             if self._member is not None:
-                await synthesizer.wait_ready()
-                await rehearsal
+                await start
                 if self.failure is not None:
                     raise RuntimeError(self.failure)
             yield
@@ -154,22 +169,57 @@ class App:
                 task.remove_done_callback(_complain)
                 task.cancel()
             await asyncio.gather(*background, return_exceptions=True)
-            self.house.close()
-            await synthesizer.close()
+            house.close()
+            await synthesis.close()
+            if self._monitor is not None:
+                await asyncio.to_thread(self._monitor.close)
             await self._caches.close()
             encoders.close()
 
-    async def _rehearse(self, synthesizer: Synthesizer) -> None:
-        """Speaks the phrase pool, so that it is there when the server becomes ready."""
+    async def _get_ready(self, synthesis: Synthesis) -> None:
+        """Waits for every engine, and speaks the phrase pool, so that it is there when the server becomes ready."""
         try:
-            await rehearse(synthesizer, self._phrases, self._pronunciation.lexicon, cast(Urls, self.config.urls))
+            await synthesis.wait_ready()
+            await self._open_lines(synthesis)
+            await rehearse(synthesis, self._phrases, self._pronunciation.lexicon, cast(Urls, self.config.urls))
         except* WorkersUnavailable as problems:
             self.failure = str(problems.exceptions[0])
+        except* (VoiceClaimed, ConfigError) as problems:
+            self.failure = f"engines: {problems.exceptions[0]}"
+            logger.error("%s", self.failure)
         except* phrases.PhrasesError as problems:
             self.failure = f"phrases: {self.config.phrases}: {problems.exceptions[0]}"
             logger.error("%s", self.failure)
         else:
             self._rehearsed = True
+
+    async def _open_lines(self, synthesis: Synthesis) -> None:
+        """Lets admission know the engines. Raises `ConfigError` for one that its device has not the memory for."""
+        readings = await asyncio.to_thread(self._monitor.first_readings) if self._monitor is not None else {}
+        for name, engine in synthesis.engines.items():
+            info, reading = engine.info, readings.get(self._devices.get(name, ""))
+            assert info is not None
+            if reading is not None and reading.total_bytes is not None:
+                workers = lineup.workers_of(self.config.engines[name], self.config, self._cores)
+                problem = lineup.oversized(info, workers, reading.total_bytes, self.config.memory_degrade)
+                if problem is not None:
+                    raise ConfigError(problem)
+            elif name in self._devices:
+                logger.warning("engines: memory of the device of %s, %s, is unknown", name, self._devices[name])
+            self._controller.line(name, clock(), max_slots=info.max_slots if info.stepwise else None)
+
+    def _on_broken(self, engine: str) -> None:
+        self._controller.engine_failed(engine, clock())
+
+    @property
+    def house(self) -> House | None:
+        """What all connections share, while the server runs."""
+        return self._desk.house
+
+    @property
+    def connections(self) -> set[Connection]:
+        """Those being served."""
+        return self._desk.connections
 
     @property
     def _voices_ready(self) -> bool:
@@ -179,29 +229,23 @@ class App:
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
+        foreign = scope["path"] != STREAM_PATH
+        if foreign and await self._sockets.serve(scope, _headers(scope), _address(scope), receive, send):
+            return
         answer = self._admit_socket(scope)
         match answer:
             case Rejection():
-                await _reject(answer, receive, send, scope["extensions"][EXTENSION])
+                await reject(answer, receive, send, scope["extensions"][EXTENSION])
             case (Accepted() as accepted, admission.Permit() as permit):
-                outcome = admission.Outcome.DROPPED
-                try:
-                    await send({"type": "websocket.accept", "subprotocol": accepted.subprotocol})
-                    await self._serve(accepted, receive, send, scope["extensions"][EXTENSION])
-                    outcome = admission.Outcome.SERVED
-                finally:
-                    permit.release(outcome, clock())
-
-    async def _serve(self, accepted: Accepted, receive: Receive, send: Send, socket: SocketProtocol) -> None:
-        assert self.house is not None
-        connection = Connection(self.house, accepted.account, self._limits, accepted.defaults, receive, send, socket)
-        self.connections.add(connection)
-        self.house.connections.add(connection)
-        try:
-            await connection.serve()
-        finally:
-            self.connections.discard(connection)
-            self.house.connections.discard(connection)
+                await self._desk.serve(
+                    permit,
+                    accepted.account,
+                    receive,
+                    send,
+                    scope["extensions"][EXTENSION],
+                    defaults=accepted.defaults,
+                    accept={"type": "websocket.accept", "subprotocol": accepted.subprotocol},
+                )
 
     def _admit_socket(self, scope: Scope) -> Rejection | tuple[Accepted, admission.Permit]:
         if scope["path"] != STREAM_PATH:
@@ -211,19 +255,12 @@ class App:
         )
         if isinstance(examined, Rejection):
             return examined
-        if not self._voices_ready:
-            return Rejection(503, "the voices are still loading", 1.0)
-        self._controller.quotas.declare(examined.account.name, examined.account.quota, clock())
-        match self._controller.connect(examined.account.name, clock()):
-            case admission.Refusal(reason=reason) as refusal:
-                status = 429 if reason is admission.Reason.QUOTA else 503
-                return Rejection(status, refusal.message, refusal.retry_after)
-            case admission.Permit() as permit:
-                return examined, permit
+        permit = self._desk.admit(examined.account)
+        return permit if isinstance(permit, Rejection) else (examined, permit)
 
     def _forecast(self, ask: Ask, now: float) -> float:
         """How long until the engine could begin this one without harm to those who listen."""
-        return self.house.synthesizer.predicted_wait(ask.characters, now) if self.house else 0.0
+        return self.house.synthesizer.predicted_wait(ask.engine, ask.characters, now) if self.house else 0.0
 
     # --- HTTP ------------------------------------------------------------------------------------------------------
 
@@ -261,12 +298,13 @@ class App:
         return Response(text, headers={"Content-Type": content_type})
 
     async def _voices(self, request: Request) -> Response:
-        match self._doorkeeper.authorize(dict(request.headers)):
-            case Rejection() as rejection:
-                return JSONResponse({"error": {"code": "unauthorized", "message": rejection.message}}, rejection.status)
-            case Account():
-                pass
+        key = request.headers.get("xi-api-key")
+        bearer = request.headers if key is None else {"authorization": f"Bearer {key}"}
+        if isinstance(rejection := self._doorkeeper.authorize(dict(bearer)), Rejection):
+            return JSONResponse({"error": {"code": "unauthorized", "message": rejection.message}}, rejection.status)
         voices = self.house.synthesizer.voices if self.house else ()
+        if key is not None:
+            return JSONResponse(elevenlabs_voices(voices))
         listed = [
             wire.VoiceInfo(voice.id, voice.language, voice.engine, voice.tier, voice.sample_rate) for voice in voices
         ]
@@ -317,6 +355,13 @@ def _keyring(config: Config) -> Keyring:
         raise ConfigError(f"accounts or keys: {problem}") from None
 
 
+def _voice_names(config: Config) -> VoiceNames:
+    try:
+        return VoiceNames(config.voice_names)
+    except BadNames as problem:
+        raise ConfigError(f"voice_names: {problem}") from None
+
+
 def _redis(config: Config) -> Store:
     """Loaded only where it is configured: the package is an extra."""
     try:
@@ -333,19 +378,6 @@ def _complain(task: "asyncio.Task[None]") -> None:
     """What runs beside the server should not end in a fault that nobody hears of."""
     if not task.cancelled() and (problem := task.exception()) is not None:
         logger.error("a part of the server has ended", exc_info=problem)
-
-
-async def _reject(rejection: Rejection, receive: Receive, send: Send, socket: SocketProtocol) -> None:
-    """The HTTP answer; holds on until the socket is gone, because uvicorn logs an error for one that returns before."""
-    headers = [(b"content-type", b"text/plain; charset=utf-8")]
-    if rejection.retry_after is not None:
-        headers.append((b"retry-after", str(max(1, math.ceil(rejection.retry_after))).encode()))
-    if rejection.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "websocket.http.response.start", "status": rejection.status, "headers": headers})
-    await send({"type": "websocket.http.response.body", "body": rejection.message.encode()})
-    while not socket.disconnected:
-        await receive()
 
 
 def _headers(scope: Scope) -> dict[str, str]:

@@ -14,6 +14,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from ..synth.registry import BUNDLED, DEFAULT, FACTORY
+
 PREFIX = "VOXGATE_"
 
 Count = Annotated[int, Meta(ge=1)]
@@ -24,11 +26,39 @@ class ConfigError(ValueError):
     """A setting is unknown or out of range; the message names it and what is valid."""
 
 
+class EngineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One of the engines a server runs. Whatever is left out is the engine's own to decide."""
+
+    factory: Annotated[
+        str, Meta(pattern=rf"^({FACTORY.pattern})?$", description="module:callable that makes it; bundled ones have it")
+    ] = ""
+    device: Annotated[
+        str,
+        Meta(pattern=r"^((GPU|MIG)-[\w/-]+)?$", description="UUID of its GPU, as nvidia-smi -L says"),
+    ] = ""
+    workers: Annotated[
+        int, Meta(ge=0, le=1024, description="its processes; 0: one where it has a device, else as `workers` says")
+    ] = 0
+    slots: Annotated[int, Meta(ge=0, le=4096, description="rows of a stepwise engine's batch; 0: its default")] = 0
+    options: Annotated[dict[str, Any], Meta(description="for its factory")] = {}
+
+
+Engines = Annotated[dict[Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")], EngineConfig], Meta(min_length=1)]
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every setting of `voxgate serve`."""
 
     host: Annotated[str, Meta(description="address to listen on")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535, description="port to listen on; 0 takes a free one")] = 8080
+    tls_port: Annotated[
+        int, Meta(ge=0, le=65535, description="port with TLS besides, for clients that insist on it; 0: none")
+    ] = 0
+    tls_certificate: Annotated[str, Meta(description="file of its certificate; none: one is made and kept")] = ""
+    tls_key: Annotated[str, Meta(description="file of the certificate's key, where that is not in the same file")] = ""
+    wyoming_port: Annotated[
+        int, Meta(ge=0, le=65535, description="port for Wyoming (Home Assistant), which knows no keys; 0: none")
+    ] = 0
     gateways: Annotated[int, Meta(ge=1, le=256, description="gateway processes that share the port")] = 1
     workers: Annotated[
         int,
@@ -36,6 +66,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             ge=0, description="engine worker processes, all together, beside half as many express ones; 0: one per core"
         ),
     ] = 0
+    engines: Annotated[
+        Engines, Meta(description="what speaks, side by side, the default first: see docs/engines.md")
+    ] = msgspec.field(default_factory=lambda: {DEFAULT: EngineConfig()})
     keys: Annotated[tuple[str, ...], Meta(description="keys that clients must have one of; none: open to all")] = ()
     accounts: Annotated[str, Meta(description="file of named keys, each with its own quota")] = ""
     key_connections: Annotated[int, Meta(ge=0, description="connections of one key; 0: any number")] = 0
@@ -70,6 +103,18 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     memory_open: Annotated[
         float, Meta(gt=0, le=1, description="GPU memory in use over which its engines take nothing new")
     ] = 0.9
+    degrade_dwell_s: Annotated[
+        Seconds, Meta(description="how long memory or waits are over their threshold before work is saved")
+    ] = 1.0
+    recover_dwell_s: Annotated[
+        Seconds, Meta(description="how long they must be under the lower one before it is as it was")
+    ] = 2.0
+    open_dwell_s: Annotated[
+        Seconds, Meta(description="how long memory is over memory_open before an engine takes nothing new")
+    ] = 0.2
+    probe_after_s: Annotated[
+        float, Meta(gt=0, le=60, description="after how long a shut engine is tried again; doubled by each failure")
+    ] = 2.0
     engine_failures: Annotated[Count, Meta(description="failures in 10 s after which an engine takes nothing new")] = 5
     max_queued_segments: Annotated[Count, Meta(description="segments that may wait for an engine")] = 4000
     max_message_bytes: Annotated[int, Meta(ge=256, description="size of one client message")] = 131_072
@@ -83,6 +128,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     lexicon: Annotated[str, Meta(description="file of words and how to pronounce them, read again when it changes")] = (
         ""
     )
+    voice_names: Annotated[
+        tuple[str, ...],
+        Meta(description="voices by the names that clients of other services use, each as name=voice"),
+    ] = ()
     urls: Annotated[
         str, Meta(pattern="^(short|drop|spell)$", description="web and mail addresses: short, drop or spell")
     ] = "short"
@@ -119,7 +168,10 @@ def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, 
                 raise ConfigError(f"{source}: no setting {name!r}; there are: {', '.join(sorted(sources))}")
             values[name] = _convert(source, name, value)
             sources[name] = source
-    return Loaded(Config(**values), sources)
+    config = Config(**values)
+    for name, engine in config.engines.items():
+        _check_engine(sources["engines"], name, engine)
+    return Loaded(config, sources)
 
 
 def settings() -> tuple[msgspec.inspect.Field, ...]:
@@ -127,6 +179,11 @@ def settings() -> tuple[msgspec.inspect.Field, ...]:
     described = msgspec.inspect.type_info(Config)
     assert isinstance(described, msgspec.inspect.StructType)
     return described.fields
+
+
+def default_of(field: msgspec.inspect.Field) -> Any:
+    """The default of a setting, as a file would say it."""
+    return msgspec.to_builtins(field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory())
 
 
 def describe(loaded: Loaded) -> str:
@@ -138,7 +195,7 @@ def describe(loaded: Loaded) -> str:
             value = ["…" for _ in value]
         elif name == "redis_url":
             value = re.sub(r"(?<=://).*(?=@)|(?<=password=)[^&]*", "…", value)
-        shown = msgspec.json.encode(value).decode()
+        shown = _as_toml(msgspec.to_builtins(value))
         lines.append(f"{name} = {shown}  # {loaded.sources[name]}")
     return "\n".join(lines)
 
@@ -160,6 +217,34 @@ def _from_file(file: Path | None) -> dict[str, Any]:
         raise ConfigError(f"{file}: {problem}") from None
 
 
+def _check_engine(source: str, name: str, engine: EngineConfig) -> None:
+    """Raises `ConfigError` for what no engine of this name can be."""
+    bundled = BUNDLED.get(name)
+    if bundled is None and not engine.factory:
+        raise ConfigError(
+            f"{source}: engines: no engine {name!r} comes with voxgate (there are: {', '.join(sorted(BUNDLED))}); "
+            f'one of your own needs factory = "module:callable"'
+        )
+    if bundled is not None and not engine.factory:
+        for option in ("device", "slots", "options"):
+            if getattr(engine, option) and option not in bundled.takes:
+                raise ConfigError(f"{source}: engines: {name} has no use for {option}")
+
+
+def _as_toml(value: Any) -> str:
+    """JSON is TOML, but for tables."""
+    if isinstance(value, dict):
+        items = [f"{_toml_key(key)} = {_as_toml(each)}" for key, each in value.items()]
+        return f"{{ {', '.join(items)} }}" if items else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_as_toml, value))}]"
+    return msgspec.json.encode(value).decode()
+
+
+def _toml_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else msgspec.json.encode(key).decode()
+
+
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     names = {PREFIX + name.upper(): name for name in Config.__struct_fields__}
     # VOXGATE_URL and VOXGATE_KEY belong to the client commands; anything else with our prefix is a misspelt setting.
@@ -175,9 +260,22 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 def _convert(source: str, name: str, value: Any) -> Any:
     field = next(field for field in msgspec.structs.fields(Config) if field.name == name)
-    if isinstance(value, str) and field.default == ():
+    if isinstance(value, str) and name == "engines":
+        value = _engines_of(source, value)
+    elif isinstance(value, str) and field.default == ():
         value = [part.strip() for part in value.split(",") if part.strip()]
     try:
         return msgspec.convert(value, field.type, strict=not isinstance(value, str))
     except msgspec.ValidationError as problem:
         raise ConfigError(f"{source}: {name} = {value!r}: {problem}") from None
+
+
+def _engines_of(source: str, text: str) -> Any:
+    """`engines` as a flag or variable: `NAME,NAME=module:callable`, or a JSON object as in the file."""
+    if text.lstrip().startswith("{"):
+        try:
+            return msgspec.json.decode(text)
+        except msgspec.DecodeError as problem:
+            raise ConfigError(f"{source}: engines: {problem}") from None
+    named = (part.strip().partition("=") for part in text.split(",") if part.strip())
+    return {name.strip(): {"factory": factory.strip()} for name, _, factory in named}

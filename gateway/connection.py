@@ -8,21 +8,24 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import Any, Protocol
 
 from ..admission.answer import Ask, Permit, Refusal, Waiting
 from ..codecs.packetizer import Format
 from ..synth.engine import Voice
 from ..synth.segment import Segment, Style
 from ..synth.speech import Speech
+from ..synth.wakeup import call_at
 from . import errors
 from .accounts import Account
 from .context import NEVER, Failure
+from .dialect import Dialect, Item
 from .encoding import EncoderTrack
 from .house import House
-from .protocol import SocketProtocol
+from .native import NATIVE
 from .session import Defaults, Limits, Session
 from .stage import Part
+from .wire import EngineState
 
 logger = logging.getLogger("voxgate.connection")
 
@@ -36,6 +39,14 @@ RETRY_S = 0.1  # how soon a blocked socket is looked at again
 clock = time.monotonic
 
 
+class Socket(Protocol):
+    """What lies under `receive` and `send`, where they are not enough: protocol.py has it of uvicorn's."""
+
+    def unacknowledged_bytes(self) -> int: ...
+
+    def force_close(self, code: int) -> None: ...
+
+
 class Connection:
     """Serves one accepted socket until it closes; implements the session's `Stage` over the house's parts."""
 
@@ -47,7 +58,8 @@ class Connection:
         defaults: Defaults,
         receive: Receive,
         send: Send,
-        socket: SocketProtocol,
+        socket: Socket,
+        dialect: Dialect = NATIVE,
     ) -> None:
         self._house = house
         self._account = account
@@ -55,11 +67,12 @@ class Connection:
         self._send = send
         self._socket = socket
         self._limits = limits
+        self._protocol = dialect.protocol
         self._changed = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._emptied = asyncio.Event()
         self._close_code: int | None = None
-        self.session = Session(self, limits, defaults, clock())
+        self.session = Session(self, limits, defaults, clock(), dialect)
 
     # --- the socket ------------------------------------------------------------------------------------------------
 
@@ -113,11 +126,10 @@ class Connection:
             self.close(errors.CLOSE_SLOW_READER)
         elif self.session.abusive:
             self.close(errors.CLOSE_POLICY)
-        if self._close_code is not None or messages:
-            return
-        await self._wait(now + RETRY_S if blocked else self.session.wake_at(now))
+        if self._close_code is None:
+            await self._wait(now + RETRY_S if blocked else self.session.wake_at(now))
 
-    async def _send_all(self, messages: list[str | bytes]) -> None:
+    async def _send_all(self, messages: list[Item]) -> None:
         """A peer that takes nothing blocks here; when the stall limit has passed, it is closed."""
         cut = asyncio.get_running_loop().call_later(
             self._limits.stall_s, self._socket.force_close, errors.CLOSE_SLOW_READER
@@ -126,8 +138,11 @@ class Connection:
             for message in messages:
                 if isinstance(message, str):
                     await self._send({"type": "websocket.send", "text": message})
-                else:
+                elif isinstance(message, bytes):
                     await self._send({"type": "websocket.send", "bytes": message})
+                else:
+                    self.close(message.code)
+                    return
         finally:
             cut.cancel()
 
@@ -136,10 +151,12 @@ class Connection:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if until != NEVER and not self._changed.is_set():
-            delay = max(0.0, until - clock())
-            self._timer = asyncio.get_running_loop().call_later(delay, self._changed.set)
-        await self._changed.wait()
+        if until <= clock():
+            await asyncio.sleep(0)  # there is more to say: other connections first
+        else:
+            if until != NEVER and not self._changed.is_set():
+                self._timer = call_at(until, self._changed.set)
+            await self._changed.wait()
         self._changed.clear()
 
     def _blocked(self) -> bool:
@@ -181,6 +198,18 @@ class Connection:
     def voices(self) -> tuple[Voice, ...]:
         return self._house.synthesizer.voices if self._house.synthesizer.ready else ()
 
+    def engines(self) -> dict[str, EngineState]:
+        now, wall = clock(), time.time()
+        breakers = {name: line.breaker for name, line in self._house.controller.lines.items()}
+        return {
+            name: EngineState(
+                breaker.state.name.lower(),
+                tuple(sorted(cause.value for cause in breaker.causes)),
+                round(wall - (now - breaker.since), 3),
+            )
+            for name, breaker in breakers.items()
+        }
+
     def realtime_only(self, voice: Voice) -> bool:
         return self._house.controller.realtime_only(voice.engine)
 
@@ -220,8 +249,8 @@ class Connection:
     def withdraw(self, ticket: int) -> None:
         self._house.withdraw(ticket)
 
-    def heard_first(self, permit: Permit, wait_s: float) -> None:
-        self._house.heard_first(permit, wait_s)
+    def heard_first(self, permit: Permit, wait_s: float, held_up_s: float) -> None:
+        self._house.heard_first(permit, wait_s, held_up_s, self._protocol)
 
     def took(self, part: Part, seconds: float) -> None:
         self._house.took(part, seconds)
@@ -261,8 +290,8 @@ class Connection:
 
     # --- the synthesizer's listener --------------------------------------------------------------------------------
 
-    def on_audio(self, utterance: int, segment: Segment, speech: Speech) -> None:
-        self.session.audio(utterance, segment, speech, clock())
+    def on_audio(self, utterance: int, segment: Segment, speech: Speech, last: bool = True) -> None:
+        self.session.audio(utterance, segment, speech, clock(), last=last)
         self._changed.set()
 
     def on_failed(self, utterance: int, message: str) -> None:

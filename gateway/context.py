@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..admission.answer import Outcome, Permit, Reason, Refusal, Waiting
-from ..codecs.packetizer import Format, Packet, pack_audio
+from ..codecs.packetizer import Format, Packet
 from ..synth.engine import Voice
 from ..synth.segment import Segment, Style
 from ..synth.speech import Speech
 from ..synth.text.segmenter import Segmenter
 from . import wire
+from .dialect import Close, Dialect, Item, Spoken
+from .dialect import Event as Told
 from .life import TABLE, Event, State
 from .pacer import Pacer
 from .stage import Part, Stage, Track
@@ -78,7 +80,7 @@ class Failure:
 class Context:
     """A live context, or the memory of one that ended (`close` lets go of all but the record of what was said)."""
 
-    def __init__(self, name: str, stream: int, settings: Settings, stage: Stage, now: float) -> None:
+    def __init__(self, name: str, stream: int, settings: Settings, stage: Stage, dialect: Dialect, now: float) -> None:
         self.name = name
         self.stream = stream
         self.settings = settings
@@ -95,7 +97,9 @@ class Context:
         self.pacer = Pacer(settings.lead_s)
         self.sent_samples = 0
         self.bytes_sent = 0
+        self.sequence = 0  # audio messages so far
         self._stage = stage
+        self._dialect = dialect
         self._segmenter = Segmenter(settings.voice.scripts, settings.style.speed)
         self._timeline = Timeline(settings.voice.sample_rate)
         self._track: Track = stage.track(self.key, settings.form, settings.voice.sample_rate)
@@ -107,18 +111,20 @@ class Context:
         self._finishing = False
         self._held = False
         self._unread: deque[tuple[str | Event, float]] = deque()  # received, not yet cut; and when
-        self._told: list[wire.ServerMessage] = []  # to be said at once, before anything of the queue
-        self._rest: NDArray[np.int16] | None = None  # of a first segment, pushed when its first bite has been sent
+        self._told: list[Told] = []  # to be said at once, before anything of the queue
+        self._told_to = 0.0  # seconds, the end of the sound whose text was told
+        self._rest: NDArray[np.int16] | None = None  # of a first chunk, pushed when its first bite has been sent
+        self._rest_is_last = True  # … nothing of its segment comes after it
         self._rest_behind = 0  # … in messages after this one
         self._spoken = 0  # segments handed to the stage
         self._encoded = 0  # of those, encoded whole
         self._pushes: deque[bool] = deque()  # pushes in the encoder; True: the last of its segment
         self._asked: deque[float] = deque()  # when each segment not yet spoken was handed over
         self._owed: deque[tuple[float, float]] = deque()  # (handed over at, ends at second) of those not sent whole
-        self._marks: deque[tuple[int, wire.ServerMessage]] = deque()  # messages that follow the n-th segment
-        self._queue: deque[Packet | wire.ServerMessage] = deque()
+        self._marks: deque[tuple[int, Told]] = deque()  # messages that follow the n-th segment
+        self._queue: deque[Packet | Told] = deque()
         self._queued_samples = 0
-        self._sequence = 0
+        self._ready_at = now  # since when the audio that is next has been there, at the latest
         self._dropped = False
         self._repeated = False  # a delta began with all of the text: told once
         self._idle_at = NEVER
@@ -275,25 +281,29 @@ class Context:
 
     # --- audio back ------------------------------------------------------------------------------------------------
 
-    def audio(self, segment: Segment, speech: Speech, now: float) -> None:
-        """One segment, whole, at the voice's rate."""
+    def audio(self, segment: Segment, speech: Speech, now: float, *, last: bool = True) -> None:
+        """Sound of one segment, in order and the `last` of it marked, at the voice's rate."""
         pcm = speech.pcm
         self._reached.setdefault(Part.SYNTHESIS, now)
-        words = self._timeline.append(segment, speech)
-        self._owed.append((self._asked.popleft(), self._timeline.seconds))
-        if self.settings.timestamps and words:
+        text_from = max(self._timeline.text_end, segment.start)
+        words = self._timeline.extend(segment, speech, last=last)
+        self._owed.append((self._asked.popleft() if last else self._asked[0], self._timeline.seconds))
+        if self.settings.timestamps and (last or words):
             listed = tuple(
                 (self.source[word.offset : word.offset + len(word.text)], word.start, word.end, word.offset)
                 for word in words
             )
-            self._queue.append(wire.Words(self.name, listed, estimated=words[0].estimated))
+            estimated = any(word.estimated for word in words)
+            begin, self._told_to = self._told_to, self._timeline.seconds
+            text = self.source[text_from : self._timeline.text_end]
+            self._queue.append(Spoken(self.name, begin, self._told_to, text, text_from, listed, estimated))
         self._push_rest()
         bite = int(FIRST_PUSH_S * self.settings.voice.sample_rate)
         if self.pacer.lead(now) <= 0 and not self._queued_samples and not self._pushes and len(pcm) > bite:
             self._push(pcm[:bite], last=False)
-            self._rest, self._rest_behind = pcm[bite:], self._sequence
+            self._rest, self._rest_is_last, self._rest_behind = pcm[bite:], last, self.sequence
         else:
-            self._push(pcm, last=True)
+            self._push(pcm, last=last)
 
     def encoded(self, packets: list[Packet], length: int | None, now: float) -> None:
         """The packets of one push; or, with the exact `length` of the context in samples, the last of all."""
@@ -301,6 +311,8 @@ class Context:
             self.progress_at = now
         if packets:
             self._reached.setdefault(Part.ENCODING, now)
+            if not self._queued_samples:
+                self._ready_at = now
         for packet in packets:
             self._queue.append(packet)
             self._queued_samples += packet.end - packet.start
@@ -322,9 +334,9 @@ class Context:
     def _push_rest(self) -> None:
         rest, self._rest = self._rest, None
         if rest is not None:
-            self._push(rest, last=True)
+            self._push(rest, last=self._rest_is_last)
 
-    def _mark(self, message: wire.ServerMessage) -> None:
+    def _mark(self, message: Told) -> None:
         if self._encoded == self._spoken:
             self._queue.append(message)
         else:
@@ -338,11 +350,14 @@ class Context:
             self._track.finish()
 
     def _cover(self, now: float) -> None:
-        """Tells synthesis how long the listener is served; one who asked for a longer lead counts as served less."""
+        """Tells synthesis how long the listener is served. What one who asked for a longer lead has beyond the usual
+        one counts for less: so it gets what it asked for, behind everyone who has less than the usual lead in hand."""
         if self.utterance is None:
             return
-        until = max(self.pacer.until, now) + self._queued_s
-        self._stage.cover(self.utterance, until - max(0.0, self.settings.lead_s - USUAL_LEAD_S))
+        lead, more = self.pacer.lead(now) + self._queued_s, self.settings.lead_s / USUAL_LEAD_S
+        if lead > USUAL_LEAD_S and more > 1:
+            lead = USUAL_LEAD_S + (lead - USUAL_LEAD_S) / more
+        self._stage.cover(self.utterance, now + lead)
         if not self._held and self._queued_s > HIGH_MARK_S:
             self._held = True
             self._stage.hold(self.utterance)
@@ -353,48 +368,51 @@ class Context:
 
     # --- messages out ----------------------------------------------------------------------------------------------
 
-    def poll(self, now: float, out: list[str | bytes]) -> None:
+    def poll(self, now: float, out: list[Item]) -> None:
         """Appends what may go onto the wire now, about `POLL_BYTES` of audio at most."""
-        if self._sequence > self._rest_behind:
+        if self.sequence > self._rest_behind:
             self._push_rest()
         if not self._queue:
             self._idle_flush(now)
-        out += self.take_told()
+        self.tell(out)
         if not self._queue:
+            self._settle(now)  # what it ended with may have been silent
             return
         rate = self.settings.form.sample_rate
         batch: list[Packet] = []
         batch_bytes = total_bytes = 0
+        batch_s = 0.0
         while self._queue and total_bytes < POLL_BYTES:
             item = self._queue[0]
             if isinstance(item, Packet):
                 duration = (item.end - item.start) / rate
-                if not self.pacer.may_send(now, duration):
+                if not self.pacer.may_send(now, duration, batch_s):
                     break
-                self._observe(now)
-                self.pacer.sent(now, duration, self._owed_since())
                 batch.append(item)
+                batch_s += duration
                 batch_bytes += len(item.payload)
                 total_bytes += len(item.payload)
             if batch and (batch_bytes >= MESSAGE_BYTES or not isinstance(item, Packet)):
-                out.append(self._audio_message(batch))
-                batch, batch_bytes = [], 0
+                self._say_audio(batch, batch_s, now, out)
+                batch, batch_bytes, batch_s = [], 0, 0.0
             if not isinstance(item, Packet):
-                out.append(wire.serialize(item))
+                self._dialect.say(item, out)
                 self.flushes -= isinstance(item, wire.Flushed)
                 if isinstance(item, wire.Done):
                     self.state = TABLE[self.state, Event.SENT].state
             self._queue.popleft()
             self.progress_at = now
         if batch:
-            out.append(self._audio_message(batch))
+            self._say_audio(batch, batch_s, now, out)
+        if self._queued_samples:
+            self._ready_at = now
         self._settle(now)
 
-    def take_told(self) -> list[str]:
-        """What is to be said at once, ahead of the audio."""
-        told = [wire.serialize(message) for message in self._told]
+    def tell(self, out: list[Item]) -> None:
+        """Appends what is to be said at once, ahead of the audio."""
+        for event in self._told:
+            self._dialect.say(event, out)
         self._told.clear()
-        return told
 
     def wake_at(self, now: float) -> float:
         """The next instant at which `poll` may have something to do that no call announces."""
@@ -404,39 +422,38 @@ class Context:
                 return now
             duration = (item.end - item.start) / self.settings.form.sample_rate
             return now if self.pacer.may_send(now, duration) else self.pacer.opens_at(duration)
-        if self._told or (self._rest is not None and self._sequence > self._rest_behind):
+        if self._told or (self._rest is not None and self.sequence > self._rest_behind):
             return now
         if self.state is State.OPEN and self._segmenter.pending and self._all_encoded:
             return max(self._idle_at, self.pacer.until - IDLE_FLUSH_LEAD_S)
         return NEVER
 
-    def _audio_message(self, packets: list[Packet]) -> bytes:
-        header = wire.audio_header(
-            first=self._sequence == 0, stream=self.stream, sequence=self._sequence, start=packets[0].start
-        )
-        message = header + pack_audio(self.settings.form, packets)
-        self._sequence += 1
-        samples = packets[-1].end - packets[0].start
-        self._queued_samples -= samples
+    def _say_audio(self, packets: list[Packet], seconds: float, now: float, out: list[Item]) -> None:
+        self._observe(now)
+        self.pacer.sent(now, seconds, self._owed_since())
+        before = len(out)
+        self._dialect.audio(self, packets, out)
+        self.bytes_sent += sum(len(item) for item in out[before:] if not isinstance(item, Close))
+        self.sequence += 1
+        self._queued_samples -= packets[-1].end - packets[0].start
         self.sent_samples = packets[-1].end
-        self.bytes_sent += len(message)
-        return message
 
     def _observe(self, now: float) -> None:
-        """Before a packet goes out: tells the stage how long a listener with nothing in hand has waited for it."""
+        """Before audio goes out: tells the stage how long a listener with nothing in hand has waited for it."""
         if self._permit is None or self.pacer.lead(now) > 0:
             self._unheard = False
             return
         owed_since = self._owed_since()
         if self._unheard:
             self._unheard = False
-            self._stage.heard_first(self._permit, now - owed_since)
+            held_up_s = now - self._reached.get(Part.ENCODING, now)
+            self._stage.heard_first(self._permit, now - owed_since, held_up_s)
             at = owed_since
             for part, reached_at in (*self._reached.items(), (Part.SENDING, now)):
                 self._stage.took(part, max(0.0, reached_at - at))
                 at = max(at, reached_at)
-        elif (dry := now - max(self.pacer.until, owed_since)) > 0:
-            self._stage.ran_dry(self._permit, dry)
+        elif self._ready_at > (dry_at := max(self.pacer.until, owed_since)):  # else what was there was not taken
+            self._stage.ran_dry(self._permit, now - dry_at)
 
     def _owed_since(self) -> float:
         while len(self._owed) > 1 and self._owed[0][1] <= self.pacer.sent_s:

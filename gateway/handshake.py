@@ -48,9 +48,8 @@ class Doorkeeper:
         self, headers: dict[str, str], subprotocols: list[str], query: str, address: str = ""
     ) -> Accepted | Rejection:
         """The answer to one WebSocket request. `headers`: lower-case names; `address`: where it comes from."""
-        origin = headers.get("origin")
-        if origin is not None and not self._knows_origin(origin, headers.get("host", "")):
-            return Rejection(403, f"pages of {origin} may not connect: see the setting `origins`")
+        if (refused := self.check_origin(headers)) is not None:
+            return refused
         account = self.authorize(headers, subprotocols, address)
         if isinstance(account, Rejection):
             return account
@@ -64,13 +63,23 @@ class Doorkeeper:
             defaults=Defaults(defaults.voice, defaults.codec, defaults.sample_rate, defaults.speed),
         )
 
+    def check_origin(self, headers: dict[str, str]) -> Rejection | None:
+        """A refusal for a page that is not one of those that may connect."""
+        origin = headers.get("origin")
+        if origin is None or self._knows_origin(origin, headers.get("host", "")):
+            return None
+        return Rejection(403, f"pages of {origin} may not connect: see the setting `origins`")
+
     def authorize(
         self, headers: dict[str, str], subprotocols: Iterable[str] = (), address: str = ""
     ) -> Account | Rejection:
         """Whose request this is."""
+        return self.account_of(_bearer(headers.get("authorization", "")) or _key_among(subprotocols), address)
+
+    def account_of(self, key: str | None, address: str) -> Account | Rejection:
+        """Whose this key is; whoever comes from `address`, where none is asked for."""
         if self._keyring.open:
             return self._keyring.of_address(address)
-        key = _bearer(headers.get("authorization", "")) or _key_among(subprotocols)
         if key is None:
             return Rejection(401, "a key is needed: Authorization: Bearer KEY")
         return self._keyring.holder(key) or Rejection(401, "this key is not known here")

@@ -14,7 +14,7 @@ from ..admission.answer import Ask, Permit, Refusal, Waiting
 from ..admission.controller import Controller
 from ..admission.vram import Reading
 from ..synth.segment import Segment, Style
-from ..synth.synthesizer import Synthesizer
+from ..synth.synthesis import Synthesis
 from ..synth.text.lexicon import Lexicon
 from .encoding import Encoders
 from .stage import Part
@@ -40,14 +40,14 @@ class Connected(Protocol):
 class House:
     """One per process, alive as long as the event loop."""
 
-    def __init__(self, synthesizer: Synthesizer, encoders: Encoders, controller: Controller) -> None:
+    def __init__(self, synthesizer: Synthesis, encoders: Encoders, controller: Controller) -> None:
         self.synthesizer = synthesizer
         self.encoders = encoders
         self.controller = controller
         self.lexicon = Lexicon()
         self.underruns = 0
         self.underrun_s = 0.0
-        self.on_first_audio: list[Callable[[Permit, float], None]] = []
+        self.on_first_audio: list[Callable[[Permit, float, str], None]] = []  # and over which wire
         self.on_took: list[Callable[[Part, float], None]] = []
         self.on_queued: list[Callable[[float], None]] = []  # of those that waited for a permit and got it: how long
         self.connections: set[Connected] = set()
@@ -73,11 +73,11 @@ class House:
         if self._waiters.pop(ticket, None) is not None:
             self.controller.withdraw(ticket)
 
-    def heard_first(self, permit: Permit, wait_s: float) -> None:
-        """The first audio of an utterance goes out, so long after its text came."""
-        self.controller.first_audio(permit, wait_s, clock())
+    def heard_first(self, permit: Permit, wait_s: float, held_up_s: float, protocol: str) -> None:
+        """The first audio of an utterance goes out over a wire, so long after its text, so long after it was there."""
+        self.controller.first_audio(permit, wait_s, clock(), held_up_s=held_up_s)
         for observe in self.on_first_audio:
-            observe(permit, wait_s)
+            observe(permit, wait_s, protocol)
 
     def took(self, part: Part, seconds: float) -> None:
         """So much of the wait for a first audio was for this."""
@@ -85,11 +85,10 @@ class House:
             observe(part, seconds)
 
     def ran_dry(self, permit: Permit, seconds: float) -> None:
-        """A listener was owed audio for so long and had none."""
-        assert permit.ask is not None
+        """A listener was owed audio for so long and had none; not told where it was slow to take what was there."""
         self.underruns += 1
         self.underrun_s += seconds
-        self.controller.underrun(permit.ask.engine, clock())
+        self.controller.underrun(permit, clock())
 
     def is_cached(self, segment: Segment, style: Style) -> bool:
         """Whether a segment can be had without an engine."""

@@ -81,7 +81,7 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._sums = Sums()
-        self._writers: dict[int, asyncio.StreamWriter] = {}
+        self._news: dict[int, _News] = {}  # by gateway
         self._gateways = 0
         self._listening = threading.Event()
         self._loop = asyncio.new_event_loop()
@@ -110,8 +110,9 @@ class Ledger:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._gateways += 1
         gateway = self._gateways
-        self._writers[gateway] = writer
-        self._tell(gateway, self._sums.accounts)
+        news = self._news[gateway] = _News(self._sums)
+        news.add(self._sums.accounts)
+        telling = asyncio.create_task(self._tell(gateway, news, writer))
         try:
             while line := await reader.readline():
                 usages = _decode(line)
@@ -120,19 +121,48 @@ class Ledger:
         except (OSError, ValueError) as problem:
             logger.error("a gateway's report cannot be read: %s", problem)
         finally:
-            del self._writers[gateway]
+            del self._news[gateway]
             self._tell_others(gateway, self._sums.leave(gateway))
+            telling.cancel()
+            await asyncio.gather(telling, return_exceptions=True)
             writer.close()
 
     def _tell_others(self, gateway: int, accounts: tuple[str, ...]) -> None:
-        for other in self._writers:
+        for other, news in self._news.items():
             if other != gateway:
-                self._tell(other, accounts)
+                news.add(accounts)
 
-    def _tell(self, gateway: int, accounts: tuple[str, ...]) -> None:
-        if accounts:
-            usages = {account: self._sums.others(gateway, account) for account in accounts}
-            self._writers[gateway].writelines(_lines(usages))
+    async def _tell(self, gateway: int, news: "_News", writer: asyncio.StreamWriter) -> None:
+        """What has changed, as it is when the gateway takes it: one that reads nothing is not written to."""
+        while True:
+            accounts = await news.take()
+            for line in _lines({account: self._sums.others(gateway, account) for account in accounts}):
+                writer.write(line)
+                await writer.drain()
+
+
+class _News:
+    """The accounts of which one gateway has not been told the latest: names only, so that there is an end to them."""
+
+    def __init__(self, sums: Sums) -> None:
+        self._sums = sums
+        self._accounts: set[str] = set()
+        self._some = asyncio.Event()
+
+    def add(self, accounts: tuple[str, ...]) -> None:
+        self._accounts.update(accounts)
+        if len(self._accounts) > 2 * REMEMBERED:
+            self._accounts.intersection_update(self._sums.accounts)
+        if self._accounts:
+            self._some.set()
+
+    async def take(self) -> tuple[str, ...]:
+        """Waits until there are any."""
+        await self._some.wait()
+        self._some.clear()
+        accounts = tuple(self._accounts)
+        self._accounts.clear()
+        return accounts
 
 
 class Report:
@@ -172,8 +202,9 @@ class Report:
         while True:
             await changed.wait()
             changed.clear()
-            writer.writelines(_lines(self._quotas.take_changes()))
-            await writer.drain()
+            for line in _lines(self._quotas.take_changes()):
+                writer.write(line)
+                await writer.drain()
 
 
 def _in_use(usage: Usage) -> bool:

@@ -21,7 +21,6 @@ from .stage import Part
 WAITS = 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.35, 0.5, 1.0, 2.5, 5.0  # seconds
 PARTS = 0.0005, 0.001, 0.002, *WAITS
 LAGS = 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5
-PROTOCOL = "voxgate.v1"
 
 
 class Metrics:
@@ -61,9 +60,9 @@ class Metrics:
         house.on_took.append(self._took)
         house.on_queued.append(self._queue_wait.observe)
 
-    def _heard(self, permit: Permit, wait_s: float) -> None:
+    def _heard(self, permit: Permit, wait_s: float, protocol: str) -> None:
         assert permit.ask is not None
-        self._first_audio.labels(PROTOCOL, permit.ask.engine).observe(wait_s)
+        self._first_audio.labels(protocol, permit.ask.engine).observe(wait_s)
 
     def _took(self, part: Part, seconds: float) -> None:
         self._stage.labels(part.value).observe(seconds)
@@ -151,18 +150,29 @@ class Metrics:
 
     def _of_synthesis(self) -> Iterator[Metric]:
         synthesizer = self._house.synthesizer
-        engine = [synthesizer.info.name] if synthesizer.info else None
         audio = CounterMetricFamily("voxgate_audio_seconds", "Audio that engines made", labels=["engine"])
         compute = CounterMetricFamily("voxgate_synth_seconds", "Time it took them", labels=["engine"])
         loads = CounterMetricFamily("voxgate_model_loads", "Engines loaded by workers", labels=["model", "event"])
-        if engine:
-            audio.add_metric(engine, synthesizer.audio_s)
-            compute.add_metric(engine, synthesizer.compute_s)
-            loads.add_metric([*engine, "loaded"], synthesizer.loads)
-        yield from (audio, compute, loads)
-        yield _gauge("voxgate_segments_waiting", "Segments that wait for an engine", synthesizer.backlog)
-        yield _gauge("voxgate_batch_width", "Segments being computed", synthesizer.in_flight)
-        yield _counter("voxgate_worker_restarts", "Engine workers that were replaced", synthesizer.restarts)
+        waiting = GaugeMetricFamily("voxgate_segments_waiting", "Segments that wait for an engine", labels=["engine"])
+        width = GaugeMetricFamily(
+            "voxgate_batch_width", "Segments being computed; of a stepwise engine in its last step", labels=["engine"]
+        )
+        idle = GaugeMetricFamily(
+            "voxgate_pool_idle_bytes", "Device memory reserved for slots that nothing is in", labels=["engine"]
+        )
+        restarts = CounterMetricFamily(
+            "voxgate_worker_restarts", "Engine workers that were replaced", labels=["engine"]
+        )
+        for name, engine in synthesizer.engines.items():
+            audio.add_metric([name], engine.audio_s)
+            compute.add_metric([name], engine.compute_s)
+            loads.add_metric([name, "loaded"], engine.loads)
+            waiting.add_metric([name], engine.backlog)
+            width.add_metric([name], engine.batch_width)
+            if engine.info is not None and engine.info.stepwise:
+                idle.add_metric([name], engine.idle_pool_bytes)
+            restarts.add_metric([name], engine.restarts)
+        yield from (audio, compute, loads, waiting, width, idle, restarts)
         cache = CounterMetricFamily(
             "voxgate_cache_requests", "Look-ups of the caches of speech", labels=["level", "result"]
         )

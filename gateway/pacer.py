@@ -29,7 +29,7 @@ class Pacer:
 
     def __init__(self, lead_s: float) -> None:
         self.lead_s = lead_s
-        self.quantum_s = min(lead_s / 4, 0.5)
+        self.quantum_s = min(lead_s / 3, 0.75)
         self.sent_s = 0.0
         self.underruns = Underruns()
         self._until = _NEVER
@@ -53,24 +53,20 @@ class Pacer:
         """Seconds of the context the listener has played, by the play-out clock."""
         return self.sent_s - self.lead(now)
 
-    def may_send(self, now: float, duration: float) -> bool:
-        """Whether a packet of `duration` seconds may go out now."""
-        lead = self.lead(now)
+    def may_send(self, now: float, duration: float, ahead_s: float = 0.0) -> bool:
+        """Whether a packet of `duration` seconds may go out now, after `ahead_s` that `sent` has not been told of."""
+        until = self._until
+        lead = (until - now if until > now else 0.0) + ahead_s
         if not self._filling and lead <= max(self.lead_s - self.quantum_s, SLACK_S):
             self._filling = True
-        fits = lead <= self._room_for(duration) + 1e-9
-        if not fits:
+        if lead > self.lead_s - duration + 1e-9 and lead > SLACK_S + 1e-9:
             self._filling = False
-        return fits and self._filling
+        return self._filling
 
     def opens_at(self, duration: float) -> float:
         """The instant at which a packet of `duration` that may not go now may be asked for again."""
-        room = self._room_for(duration)
+        room = max(self.lead_s - duration, SLACK_S)  # the most lead at which it may still go out
         return self._until - (room if self._filling else min(max(self.lead_s - self.quantum_s, SLACK_S), room))
-
-    def _room_for(self, duration: float) -> float:
-        """The most lead at which a packet of `duration` may still go out."""
-        return max(self.lead_s - duration, SLACK_S)
 
     def sent(self, now: float, duration: float, owed_since: float) -> None:
         """`duration` seconds went out. `owed_since`: when the speech they carry was first asked of us."""

@@ -1,14 +1,15 @@
-"""What uvicorn's WebSocket protocol lacks for a voice stream: sight of unacknowledged bytes, a close that cannot block.
+"""What uvicorn's protocols lack for a voice stream: sight of unacknowledged bytes, a close that cannot block.
 
 The only file that leans on uvicorn's inner names, which tests/gateway/test_protocol.py holds it to.
 """
 
 import fcntl
-import struct
+import sys
 import termios
-from asyncio.transports import BaseTransport
+from asyncio.transports import BaseTransport, WriteTransport
 from typing import Any
 
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 EXTENSION = "voxgate.socket"  # under scope["extensions"]
@@ -30,12 +31,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     def unacknowledged_bytes(self) -> int:
         """Bytes written that the peer has not acknowledged: in this process, and in the kernel (Linux: SIOCOUTQ)."""
-        waiting = self.transport.get_write_buffer_size()
-        socket = self.transport.get_extra_info("socket")
-        try:
-            return waiting + struct.unpack("i", fcntl.ioctl(socket.fileno(), termios.TIOCOUTQ, b"\0\0\0\0"))[0]
-        except (OSError, ValueError, AttributeError):  # the socket is closed or was never one of the kernel's
-            return waiting
+        return unacknowledged_bytes(self.transport)
 
     def force_close(self, code: int) -> None:
         """Queues a close frame even where the peer reads nothing, tells the application, and cuts after a grace."""
@@ -49,3 +45,30 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.read_paused = False
             self.transport.resume_reading()
         self.close_timer = self.loop.call_later(CLOSE_GRACE_S, self.transport.abort)
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """uvicorn's HTTP, known to the application through the scope of each request."""
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope["extensions"] = {EXTENSION: self}  # type: ignore[typeddict-item]
+
+    def unacknowledged_bytes(self) -> int:
+        """As of a WebSocket."""
+        return unacknowledged_bytes(self.transport)
+
+    def abort(self) -> None:
+        """Cuts the connection, so that a client knows of a body that it has not got all of it."""
+        self.transport.abort()
+
+
+def unacknowledged_bytes(transport: WriteTransport) -> int:
+    """Bytes written to `transport` that the peer has not acknowledged: in this process, and in the kernel (Linux)."""
+    waiting = transport.get_write_buffer_size()
+    socket = transport.get_extra_info("socket")
+    try:
+        told = fcntl.ioctl(socket.fileno(), termios.TIOCOUTQ, b"\0\0\0\0")
+        return waiting + int.from_bytes(told, sys.byteorder)
+    except (OSError, ValueError, AttributeError):  # the socket is closed or was never one of the kernel's
+        return waiting

@@ -5,6 +5,7 @@ up to a deadline.
 """
 
 import asyncio
+import gc
 import logging
 import multiprocessing
 import signal
@@ -24,27 +25,39 @@ from . import supervisor
 from .app import LEDGER, App, Member
 from .config import Config
 from .ledger import Ledger
-from .protocol import SocketProtocol
+from .listeners import BACKLOG, Listeners, open_all, told_of, with_certificate
+from .protocol import HttpProtocol, SocketProtocol
 
 logger = logging.getLogger("voxgate")
 
-SEND_BUFFER_BYTES = 65_536  # with the default the kernel swallows minutes of Opus before a slow reader is noticed
-BACKLOG = 1024
 POLL_S = 0.05
+# Hardly anything here is in cycles, and a collection of everything is a pause for every listener.
+GC_THRESHOLDS = 20_000, 20, 20
 
 
 class Server(uvicorn.Server):
     """Drains before it shuts down. A second signal ends the drain."""
 
-    def __init__(self, config: uvicorn.Config, app: App, listening: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, app: App, listeners: Listeners, listening: Callable[[], None]) -> None:
         super().__init__(config)
+        self._listeners = listeners
         self._app = app
         self._listening = listening
         self._signals = 0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        if self._listeners.tls is not None:
+            listener, context = self._listeners.tls
+            loop = asyncio.get_running_loop()
+            self.servers.append(await loop.create_server(self._protocol, sock=listener, ssl=context, backlog=BACKLOG))
+        if self._listeners.wyoming is not None:
+            await self._app.wyoming.start(self._listeners.wyoming)
         self._listening()
+
+    def _protocol(self) -> asyncio.Protocol:
+        make = self.config.http_protocol_class
+        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)  # type: ignore[call-arg]
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if sig == signal.SIGINT and multiprocessing.parent_process() is not None:
@@ -57,6 +70,7 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
             server.close()
+        self._app.wyoming.close()
         await self._drain()
         self._app.end()
         await asyncio.sleep(POLL_S)  # one turn for the errors to be written before uvicorn closes the sockets
@@ -79,21 +93,25 @@ def serve(config: Config) -> int:
     """Runs until a signal; the exit status. Raises `ConfigError` before anything listens."""
     _log_to_stderr(config.log_level)
     app = App(config)
+    config = with_certificate(config)
     try:
         if config.gateways > 1:
             return _serve_many(config)
-        listener = _bind(config.host, config.port)
-        listener.listen(BACKLOG)
+        listeners = open_all(config)
+        listeners.plain.listen(BACKLOG)
     except OSError as problem:
-        print(f"voxgate: cannot listen on {config.host}:{config.port}: {problem.strerror}", file=sys.stderr)
+        where = problem.filename or f"{config.host}:{config.port}"
+        print(f"voxgate: cannot listen on {where}: {problem.strerror}", file=sys.stderr)
         return 1
-    _announce(listener)
-    return _serve_on(listener, app, lambda: None)
+    port = listeners.plain.getsockname()[1]
+    _announce(told_of(msgspec.structs.replace(config, port=port)))
+    return _serve_on(listeners, app, lambda: None)
 
 
 def _serve_many(config: Config) -> int:
     with supervisor.reserve(config.host, config.port) as reserved:
         config = msgspec.structs.replace(config, port=reserved.getsockname()[1])
+        told = told_of(config)
         with tempfile.TemporaryDirectory(prefix="voxgate-") as folder:  # of mode 700: only we may report
             ledger = Ledger(Path(folder) / LEDGER)
             ledger.start()
@@ -101,7 +119,7 @@ def _serve_many(config: Config) -> int:
                 supervisor.shares(config, supervisor.cores()), partial(serve_member, Path(folder))
             )
             try:
-                return members.run(lambda: _announce(reserved))
+                return members.run(lambda: _announce(told))
             finally:
                 ledger.close()
 
@@ -111,16 +129,20 @@ def serve_member(folder: Path, number: int, config: Config, listening: Callable[
     connections."""
     _log_to_stderr(config.log_level)
     app = App(config, member=Member(folder, number))
-    return _serve_on(_bind(config.host, config.port, shared=True), app, listening)
+    return _serve_on(open_all(config, shared=True), app, listening)
 
 
-def _serve_on(listener: socket.socket, app: App, listening: Callable[[], None]) -> int:
+def _announce(lines: list[str]) -> None:
+    print(*lines, sep="\n", flush=True)
+
+
+def _serve_on(listeners: Listeners, app: App, listening: Callable[[], None]) -> int:
     server = Server(
         uvicorn.Config(
             app,
             interface="asgi3",
             loop="uvloop",
-            http="httptools",
+            http=HttpProtocol,
             ws=SocketProtocol,
             ws_max_size=app.config.max_message_bytes,
             ws_ping_interval=None,  # a page in the background or a paused bot answers no ping, and is no less a client
@@ -133,32 +155,14 @@ def _serve_on(listener: socket.socket, app: App, listening: Callable[[], None]) 
             backlog=BACKLOG,
         ),
         app,
+        listeners,
         listening,
     )
-    server.run(sockets=[listener])
+    gc.collect()
+    gc.freeze()  # the program itself, some 200,000 objects
+    gc.set_threshold(*GC_THRESHOLDS)
+    server.run(sockets=[listeners.plain])
     return 0 if app.failure is None else 1
-
-
-def _announce(listener: socket.socket) -> None:
-    host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    print(f"voxgate listening on http://{shown}:{port}", flush=True)
-
-
-def _bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if shared:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-        listener.bind((host, port))
-        listener.setblocking(False)
-    except OSError:
-        listener.close()
-        raise
-    return listener
 
 
 def _log_to_stderr(level: str) -> None:

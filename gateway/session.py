@@ -10,13 +10,16 @@ from dataclasses import dataclass
 import msgspec
 
 from ..admission.answer import Outcome, Permit, Refusal
-from ..codecs.packetizer import WIRE_CODECS, Packet, UnsupportedCodec, choose_format
+from ..codecs.packetizer import Packet, UnsupportedCodec, choose_format
 from ..synth.engine import Voice
 from ..synth.segment import Segment, Style, Urls
 from ..synth.speech import Speech
 from . import wire
 from .context import NEVER, POLL_BYTES, Context, Failure, Settings
+from .dialect import Call, Close, Dialect, Item, Reply
+from .dialect import Event as Said
 from .life import TABLE, Action, Event, State
+from .native import NATIVE
 from .stage import Stage
 
 MEMORY_S = 60.0  # how long after its end a context is still answered by `cancelled`
@@ -61,7 +64,7 @@ class Defaults:
 class Session:
     """All contexts of one connection. After every call `poll` may have messages and `wake_at` may have changed."""
 
-    def __init__(self, stage: Stage, limits: Limits, defaults: Defaults, now: float) -> None:
+    def __init__(self, stage: Stage, limits: Limits, defaults: Defaults, now: float, dialect: Dialect = NATIVE) -> None:
         self.limits = limits
         self.defaults = defaults
         self.late_messages = 0  # for contexts that had ended; ignored
@@ -69,6 +72,7 @@ class Session:
         self.slow_reader = False
         self.abusive = False
         self._stage = stage
+        self._dialect = dialect
         self._live: dict[str, Context] = {}
         # What is known of an id that ended: its context, or when its start was refused, or no more than that it ended.
         self._closed: OrderedDict[str, Context | float | None] = OrderedDict()
@@ -78,7 +82,7 @@ class Session:
         self._by_key: dict[int, Context] = {}
         self._streams: set[int] = set()
         self._next_stream = 1
-        self._outbox: list[str | bytes] = []
+        self._outbox: list[Item] = []
         self._allowance = limits.messages_per_second
         self._allowance_at = now
         self._refused_messages = 0
@@ -94,6 +98,7 @@ class Session:
                     pending_chars=limits.pending_chars,
                     context_chars=limits.context_chars,
                     messages_per_second=limits.messages_per_second,
+                    engines=stage.engines(),
                 ),
             )
         )
@@ -120,21 +125,25 @@ class Session:
             self._refuse("rate_limited", f"more than {self.limits.messages_per_second:g} messages a second", None)
             return
         try:
-            parsed = wire.parse(message)
+            for call in self._dialect.hear(message):
+                self._take(call, now)
         except wire.BadMessage as problem:
             self._on_bad_message(problem, now)
-            return
-        match parsed:
-            case wire.Ping():
-                self._say(wire.Pong())
-            case wire.Start():
-                self._on_start(parsed, now)
-            case _:
-                self._on_context_message(parsed, now)
 
     def receive_binary(self) -> None:
         """One binary message from the client: this protocol has none."""
         self._refuse("bad_message", "a client sends text messages only", None)
+
+    def _take(self, call: Call, now: float) -> None:
+        match call:
+            case wire.Ping():
+                self._say(wire.Pong())
+            case wire.Start():
+                self._on_start(call, now)
+            case Reply(item=item):
+                self._outbox.append(item)
+            case _:
+                self._on_context_message(call, now)
 
     def _on_bad_message(self, problem: wire.BadMessage, now: float) -> None:
         """A start that cannot be read ends its context like any other that cannot be met, unless that one is live."""
@@ -229,7 +238,7 @@ class Session:
             failure = Failure("rate_limited", refusal.message, refusal.retry_after)
             self._refuse_start(start.context, failure, now)
             return None
-        context = Context(start.context, self._new_stream(), settings, self._stage, now)
+        context = Context(start.context, self._new_stream(), settings, self._stage, self._dialect, now)
         self._closed.pop(start.context, None)
         self._live[start.context] = context
         self._by_key[context.key] = context
@@ -251,8 +260,8 @@ class Session:
         if isinstance(voice, Failure):
             return voice
         codec = start.codec or self.defaults.codec
-        if codec not in WIRE_CODECS:
-            return Failure("unsupported_codec", f"codec {codec!r} is not one of {', '.join(WIRE_CODECS)}")
+        if codec not in self._dialect.codecs:
+            return Failure("unsupported_codec", f"codec {codec!r} is not one of {', '.join(self._dialect.codecs)}")
         try:
             form = choose_format(
                 codec,
@@ -277,8 +286,8 @@ class Session:
         there is time for. `started` tells which it is."""
         name = start.voice or self.defaults.voice
         if name is None:
-            tier = "quality" if start.tier == "quality" else "realtime"
-            voice = next((each for each in voices.values() if each.tier == tier), next(iter(voices.values())))
+            first = next(iter(voices.values()))
+            voice = next((each for each in voices.values() if start.tier in ("auto", each.tier)), first)
         elif name in voices:
             voice = voices[name]
         else:
@@ -298,7 +307,7 @@ class Session:
 
     def _retire(self, context: Context, now: float, outcome: Outcome) -> None:
         """The one way out of `_live`: whatever the end was, nothing of the context is left running."""
-        self._outbox += context.take_told()
+        context.tell(self._outbox)
         context.close(now, outcome)
         self._stage.close_context()
         del self._live[context.name]
@@ -335,11 +344,11 @@ class Session:
         context.admitted(answer)
         self._index(context)
 
-    def audio(self, utterance: int, segment: Segment, speech: Speech, now: float) -> None:
-        """The sound of one segment of an utterance; thrown away when its context has ended."""
+    def audio(self, utterance: int, segment: Segment, speech: Speech, now: float, *, last: bool = True) -> None:
+        """Sound of one segment of an utterance, the `last` of it marked; thrown away when its context has ended."""
         context = self._by_utterance.get(utterance)
         if context is not None:
-            context.audio(segment, speech, now)
+            context.audio(segment, speech, now, last=last)
 
     def failed(self, utterance: int, message: str, now: float) -> None:
         """The engine lost this utterance."""
@@ -356,7 +365,7 @@ class Session:
 
     # --- messages out ----------------------------------------------------------------------------------------------
 
-    def poll(self, now: float) -> list[str | bytes]:
+    def poll(self, now: float) -> list[Item]:
         """What may go onto the wire now, in order; about `POLL_BYTES` of it."""
         out, self._outbox = self._outbox, []
         size = 0
@@ -364,7 +373,7 @@ class Session:
             before = len(out)
             context.poll(now, out)
             self._index(context)
-            size += sum(map(len, out[before:]))
+            size += sum(len(item) for item in out[before:] if not isinstance(item, Close))
             if context.failure:
                 self._fail(context, context.failure, now)
             elif context.state is State.CLOSED:
@@ -373,6 +382,10 @@ class Session:
                 self._overdue(context, now)
             if size >= POLL_BYTES:
                 break
+        if self._dialect.later:
+            later, self._dialect.later = self._dialect.later, []
+            for call in later:
+                self._take(call, now)
         out += self._outbox
         self._outbox = []
         return out
@@ -458,8 +471,8 @@ class Session:
     def _say_failure(self, name: str, failure: Failure) -> None:
         self._say(wire.Error(failure.code, failure.message, context=name, retry_after=_told(failure.retry_after)))
 
-    def _say(self, message: wire.ServerMessage) -> None:
-        self._outbox.append(wire.serialize(message))
+    def _say(self, event: Said) -> None:
+        self._dialect.say(event, self._outbox)
 
 
 def _told(seconds: float | None) -> float | msgspec.UnsetType:

@@ -14,6 +14,7 @@ from ..admission.answer import Permit, Refusal, Waiting
 from ..codecs.packetizer import Format
 from ..synth.engine import Voice
 from ..synth.segment import Segment, Style
+from .wire import EngineState
 
 
 class Track(Protocol):
@@ -46,7 +47,11 @@ class Stage(Protocol):
 
     @property
     def voices(self) -> tuple[Voice, ...]:
-        """What can speak, the default first."""
+        """What can speak, the default first: that of a context that names neither voice nor tier."""
+        ...
+
+    def engines(self) -> dict[str, EngineState]:
+        """How each engine stands with newcomers, by its name."""
         ...
 
     def realtime_only(self, voice: Voice) -> bool:
@@ -88,8 +93,8 @@ class Stage(Protocol):
         """What waits under this ticket is not wanted any more."""
         ...
 
-    def heard_first(self, permit: Permit, wait_s: float) -> None:
-        """The first audio of an utterance goes out, so long after its text came."""
+    def heard_first(self, permit: Permit, wait_s: float, held_up_s: float) -> None:
+        """The first audio of an utterance goes out, so long after its text came, and so long after it was there."""
         ...
 
     def took(self, part: Part, seconds: float) -> None:
@@ -97,7 +102,7 @@ class Stage(Protocol):
         ...
 
     def ran_dry(self, permit: Permit, seconds: float) -> None:
-        """A listener was owed audio for so long and had none."""
+        """A listener was owed audio for so long and had none; not told where it was slow to take what was there."""
         ...
 
     def track(self, key: int, form: Format, source_rate: int) -> Track:

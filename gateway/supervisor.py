@@ -43,6 +43,12 @@ def shares(config: Config, cores: int) -> list[Config]:
             config,
             gateways=1,
             workers=_share(workers, count, number),
+            engines={
+                name: msgspec.structs.replace(engine, workers=_share(engine.workers, count, number))
+                if engine.workers
+                else engine
+                for name, engine in config.engines.items()
+            },
             max_connections=_share(config.max_connections, count, number),
             max_utterances=_share(config.max_utterances, count, number) if config.max_utterances else 0,
             min_utterances=_share(config.min_utterances, count, number),

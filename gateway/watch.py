@@ -1,13 +1,16 @@
-"""What happens to admission by itself: its dwells end, its downgrades step, and the operator reads of it in the log.
+"""What happens to admission by itself: its dwells end, its downgrades step, the memory of GPUs fills and empties, and
+the operator reads of it in the log.
 
-Decides nothing.
+Decides nothing: passes on what the monitor reads and what the breakers made of it.
 """
 
 import asyncio
 import logging
+from collections.abc import Mapping
 
 from ..admission.breaker import State, Transition
 from ..admission.line import Line
+from ..admission.vram import Monitor, pressure
 from .house import House, clock
 from .metrics import Metrics
 
@@ -19,9 +22,14 @@ EVERY_S = 0.1
 class Watch:
     """Looks at the house's admission as long as the house is open."""
 
-    def __init__(self, house: House, metrics: Metrics) -> None:
+    def __init__(
+        self, house: House, metrics: Metrics, monitor: Monitor | None = None, devices: Mapping[str, str] | None = None
+    ) -> None:
+        """`monitor` where an engine has a device; `devices`: those of them, by engine."""
         self._house = house
         self._metrics = metrics
+        self._monitor = monitor
+        self._devices = devices or {}
         self._told: dict[str, Transition] = {}
         self._levels: dict[str, str] = {}
 
@@ -35,10 +43,28 @@ class Watch:
 
     def look(self, now: float) -> None:
         """Lets time pass, and logs what came of it."""
+        if self._monitor is not None:
+            self._measure(self._monitor, now)
         self._house.controller.advance(now)
+        for engine in self._watched:
+            if (width := self._house.controller.lines[engine].downgrades.width) is not None:
+                self._house.synthesizer.engines[engine].narrow(width)
         for line in self._house.controller.lines.values():
             self._log_state(line)
             self._log_downgrades(line)
+
+    @property
+    def _watched(self) -> list[str]:
+        """Engines with a device, as soon as they have warmed."""
+        return [engine for engine in self._devices if engine in self._house.controller.lines]
+
+    def _measure(self, monitor: Monitor, now: float) -> None:
+        """Tells each engine's breaker how full its device is, less what its own pool has to spare."""
+        self._house.devices = monitor.readings()
+        for engine in self._watched:
+            reading = self._house.devices.get(self._devices[engine])
+            idle_bytes = self._house.synthesizer.engines[engine].idle_pool_bytes
+            self._house.controller.memory(engine, pressure(reading, idle_bytes), now)
 
     def _log_state(self, line: Line) -> None:
         told = self._told.get(line.engine)

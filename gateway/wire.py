@@ -92,6 +92,14 @@ class VoiceInfo(msgspec.Struct, frozen=True):
     sample_rate: int
 
 
+class EngineState(msgspec.Struct, frozen=True):
+    """How an engine stands with newcomers: normal, degraded, half_open or open (it takes nothing new)."""
+
+    state: str
+    causes: tuple[str, ...]  # "memory", "time", "failures"
+    since: float  # seconds since 1970
+
+
 class LimitsInfo(msgspec.Struct, frozen=True):
     """The limits a client of this connection meets, told in `ready`."""
 
@@ -100,6 +108,7 @@ class LimitsInfo(msgspec.Struct, frozen=True):
     pending_chars: int
     context_chars: int
     messages_per_second: float
+    engines: dict[str, EngineState] = {}  # by name
 
 
 class Ready(ServerMessage, frozen=True):

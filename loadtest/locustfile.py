@@ -5,7 +5,8 @@ that is not a socket (messages, texts, the record of what was heard) with the lo
 path and not as part of the package, hence the imports by full name.
 
 Besides its own entries Locust shows, in ms: `first audio` (text sent -> first audio; failed when refused), `underrun`
-(one entry each, as long as it was), `utterance` (until it was heard out) and `cancel` (until confirmed).
+(one entry each, as long as it was), `utterance` (until it was heard out) and `cancel` (until confirmed). Of speech over
+HTTP: `speech first audio` and `speech underrun`.
 VOXGATE_KEY, VOXGATE_CODEC, VOXGATE_TOKENS_PER_SECOND and VOXGATE_BARGE_INS shape the users.
 """
 
@@ -25,12 +26,15 @@ import websockets.sync.client
 import voxgate.client as client
 import voxgate.client.connection as addresses
 import voxgate.client.messages as wire
+import voxgate.client.playout as playout
 import voxgate.loadtest.corpus as corpus
 import voxgate.loadtest.listening as record
 import voxgate.loadtest.plan as plan
 
 SILENCE_SECONDS = 30.0  # without a message: the utterance has failed
 SPEECH_PATH = "/v1/audio/speech"
+SPEECH_RATE = 24000  # of its PCM, in pieces of
+SPEECH_PIECE = 480
 
 _KEY = os.environ.get("VOXGATE_KEY")
 _CODEC = os.environ.get("VOXGATE_CODEC", "opus")
@@ -176,14 +180,7 @@ class Listener(locust.User):
             self._fire("cancel", result.cancel_to_confirmed)
 
     def _fire(self, name: str, seconds: float, failure: Exception | None = None) -> None:
-        self.environment.events.request.fire(
-            request_type="VOICE",
-            name=name,
-            response_time=seconds * 1000,
-            response_length=0,
-            exception=failure,
-            context={},
-        )
+        _fire(self, name, seconds, failure)
 
     @contextmanager
     def _timed(self, name: str) -> Iterator[None]:
@@ -218,9 +215,31 @@ class Caller(locust.FastHttpUser):
 
     @locust.task(1)
     def speech(self) -> None:
-        if Caller.offers_speech:
-            spoken = {"input": self._texts.make("short").text, "model": "tts-1", "voice": "alloy"}
-            self.client.post(SPEECH_PATH, json=spoken, headers=_HEADERS)
+        """Hears a text out while it comes, in real time."""
+        if not Caller.offers_speech:
+            return
+        spoken = {"input": self._texts.make("short").text, "response_format": "pcm", "voice": "alloy"}
+        clock = playout.PlayoutClock(SPEECH_RATE, time.monotonic())
+        with self.client.post(SPEECH_PATH, json=spoken, headers=_HEADERS, stream=True, catch_response=True) as answer:
+            if answer.status_code != 200:
+                return  # told as a failure
+            samples = self._hear(answer.stream, clock)
+            if clock.first_at is None:
+                answer.failure("no audio")
+                return
+        _fire(self, "speech first audio", clock.time_to_first_audio or 0.0)
+        for _ in range(clock.underruns):
+            _fire(self, "speech underrun", clock.underrun_seconds / clock.underruns)
+        gevent.sleep(max(0.0, samples / SPEECH_RATE - clock.position(time.monotonic())))
+
+    @staticmethod
+    def _hear(body: Any, clock: playout.PlayoutClock) -> int:
+        """Samples of a body that is PCM."""
+        samples = 0
+        while piece := body.read(2 * SPEECH_PIECE):
+            clock.feed(samples, time.monotonic())
+            samples += len(piece) // 2
+        return samples
 
     def _probe(self) -> bool:
         """A request without a text: a server that has the path finds fault with it, another does not know the path."""
@@ -230,3 +249,14 @@ class Caller(locust.FastHttpUser):
         if not offered:
             logging.getLogger(__name__).warning("%s is not offered by this server: left out", SPEECH_PATH)
         return offered
+
+
+def _fire(user: locust.User, name: str, seconds: float, failure: Exception | None = None) -> None:
+    user.environment.events.request.fire(
+        request_type="VOICE",
+        name=name,
+        response_time=seconds * 1000,
+        response_length=0,
+        exception=failure,
+        context={},
+    )

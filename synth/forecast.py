@@ -7,23 +7,47 @@ next segments of all listeners. Knows neither scheduler nor engines, only deadli
 from collections.abc import Iterable
 
 MARGIN_S = 0.3  # kept between a segment's predicted end and the instant its listener runs dry
+LATE_SHARE = 0.2  # of what its listener has in hand that a segment may take all the same, where that is little
 FIRST_COST_S = 0.0006  # per character, until something has been measured
-WEIGHT = 0.05  # of a new measurement in the running mean
+WEIGHT = 0.02  # of a new measurement in the running mean: a moment's trouble is not what everything will cost
 
 
 class Cost:
-    """What a segment takes: engine seconds per character, a running mean of what it took."""
+    """What a segment takes of a core: seconds per character, a running mean of what it took.
 
-    def __init__(self) -> None:
+    Express workers come on top of one worker for each core. While more jobs run than there are cores, each is slowed
+    down by the others: of every second it has its share only. Taken by the second, a burst of first segments would make
+    everything look half as dear again, and newcomers would be refused for it.
+    """
+
+    def __init__(self, cores: int) -> None:
         self.per_character_s = FIRST_COST_S
+        self._cores = cores
+        self._running: dict[int, tuple[float, float]] = {}  # job -> when it began, and `_shared_s` then
+        self._shared_s = 0.0  # what a job that had always run would have had of a core
+        self._counted_at = 0.0
 
-    def measure(self, characters: int, compute_s: float) -> None:
+    def begin(self, job: int, now: float) -> None:
+        """A worker has begun with it."""
+        self._count(now)
+        self._running[job] = now, self._shared_s
+
+    def end(self, job: int, now: float, *, characters: int = 0, compute_s: float = 0.0) -> None:
+        """It is done, `compute_s` by the worker's watch; or it came to nothing."""
+        self._count(now)
+        begun_at, shared_s = self._running.pop(job)
         if characters > 0:
-            self.per_character_s += WEIGHT * (compute_s / characters - self.per_character_s)
+            share = (self._shared_s - shared_s) / (now - begun_at) if now > begun_at else 1.0
+            self.per_character_s += WEIGHT * (share * compute_s / characters - self.per_character_s)
 
     def of(self, characters: int) -> float:
         """Seconds."""
         return characters * self.per_character_s
+
+    def _count(self, now: float) -> None:
+        share = min(1.0, self._cores / len(self._running)) if self._running else 1.0
+        self._shared_s += share * (now - self._counted_at)
+        self._counted_at = now
 
 
 def predicted_wait(
@@ -45,6 +69,6 @@ def predicted_wait(
 
 
 def _allowed(left_s: float) -> float:
-    """How late a segment may be that is needed in `left_s`. Half of it where that is little: who has just begun, or is
-    dry already, must not shut the door to everybody, and is the first to be served anyway."""
-    return max(left_s - MARGIN_S, left_s / 2, 0.0)
+    """How late a segment may be that is needed in `left_s`. A share of it where that is little: who has just begun, or
+    is dry already, must not shut the door to everybody, and is the first to be served anyway."""
+    return max(left_s - MARGIN_S, left_s * LATE_SHARE, 0.0)

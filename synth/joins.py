@@ -28,6 +28,7 @@ SILENCE_DBFS = -45.0
 WINDOW_S = 0.005
 HOP_S = 0.001
 FADE_S = 0.005
+EDGE_S = 0.5
 _THRESHOLD = 10 ** (SILENCE_DBFS / 20)
 
 CLAUSE_TAIL_S = 0.015
@@ -130,11 +131,20 @@ def trimmed(signal: Signal, rate: int, lead: Silence, tail: Silence, pace: float
 
 def audible(signal: Signal, rate: int) -> tuple[int, int] | None:
     """First and one-past-last audible sample, to a hop of 1 ms; None when all is silence."""
-    loud = np.flatnonzero(loudness(signal, rate) > _THRESHOLD)
-    if not len(loud):
-        return None
     hop, window = _samples(HOP_S, rate), _samples(WINDOW_S, rate)
-    return int(loud[0]) * hop, min(int(loud[-1]) * hop + window, len(signal))
+    edge = _samples(EDGE_S, rate) // hop * hop  # it is at the ends that is looked at first: most signals begin there
+    late = max(0, (len(signal) - edge) // hop * hop)
+    first, last = _loud(signal[: edge + window], rate), _loud(signal[late:], rate)
+    if not len(first) or not len(last):
+        first, late = (last := _loud(signal, rate)), 0
+    if not len(first):
+        return None
+    return int(first[0]) * hop, min(late + int(last[-1]) * hop + window, len(signal))
+
+
+def _loud(signal: Signal, rate: int) -> NDArray[np.intp]:
+    """The windows in which something is heard."""
+    return np.flatnonzero(loudness(signal, rate) > _THRESHOLD)
 
 
 def pause_within(signal: Signal, rate: int, begin: int, end: int) -> slice:

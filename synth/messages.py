@@ -4,6 +4,7 @@ Owns the message types, their encoding and the length prefix. Knows neither proc
 into bytes and a payload back into a message.
 """
 
+import math
 import struct
 from typing import TypeVar
 
@@ -24,9 +25,42 @@ class BadMessage(ValueError):
 
 
 class Synthesize(msgspec.Struct, frozen=True, array_like=True, tag="synthesize"):
+    """`covered_until`, here and below: when the listener runs dry, on the machine's monotonic clock; -inf: has heard
+    nothing yet."""
+
     job: int
     segment: Segment
     style: Style
+    covered_until: float = -math.inf
+
+
+class Cancel(msgspec.Struct, frozen=True, array_like=True, tag="cancel"):
+    """Stepwise engines only, like all that follow: drop this job, answer nothing more of it."""
+
+    job: int
+
+
+class Hold(msgspec.Struct, frozen=True, array_like=True, tag="hold"):
+    """Do not go on with this job (or, not `held`, go on)."""
+
+    job: int
+    held: bool
+
+
+class Cover(msgspec.Struct, frozen=True, array_like=True, tag="cover"):
+    """The listener of this job has more or less audio in hand than was sent to it would tell."""
+
+    job: int
+    until: float
+
+
+class Narrow(msgspec.Struct, frozen=True, array_like=True, tag="narrow"):
+    """Only so many slots for what is new."""
+
+    width: int
+
+
+Request = Synthesize | Cancel | Hold | Cover | Narrow
 
 
 class Ready(msgspec.Struct, frozen=True, array_like=True, tag="ready"):
@@ -35,11 +69,25 @@ class Ready(msgspec.Struct, frozen=True, array_like=True, tag="ready"):
     info: EngineInfo
 
 
+class NotReady(msgspec.Struct, frozen=True, array_like=True, tag="notready"):
+    """Or the first and last one: why there is no engine."""
+
+    message: str
+
+
 class Spoken(msgspec.Struct, frozen=True, array_like=True, tag="spoken"):
     job: int
     pcm: bytes  # int16, mono, native byte order: both ends are the same machine
     compute_s: float  # time in the engine alone
+    last: bool = True  # False: a stepwise engine is not done with this segment
     times: bytes = b""  # of the words, as `Speech` has them
+
+
+class Figures(msgspec.Struct, frozen=True, array_like=True, tag="figures"):
+    """How a stepwise engine stands: told when that changes, and as a sign of life while it has any job."""
+
+    batch: int  # rows of its last step
+    idle_bytes: int  # reserved for slots and used by none
 
 
 class Failed(msgspec.Struct, frozen=True, array_like=True, tag="failed"):
@@ -50,15 +98,15 @@ class Failed(msgspec.Struct, frozen=True, array_like=True, tag="failed"):
     broken: bool = False  # the engine's fault and not that of the text
 
 
-Reply = Ready | Spoken | Failed
+Reply = Ready | NotReady | Spoken | Figures | Failed
 
 _T = TypeVar("_T")
 _encoder = msgspec.msgpack.Encoder()
-_request_decoder = msgspec.msgpack.Decoder(Synthesize)
+_request_decoder = msgspec.msgpack.Decoder(Request)
 _reply_decoder = msgspec.msgpack.Decoder(Reply)
 
 
-def encode(message: Synthesize | Reply) -> bytearray:
+def encode(message: Request | Reply) -> bytearray:
     """The message as it goes on the socket, prefix included."""
     data = bytearray(PREFIX.size)
     _encoder.encode_into(message, data, PREFIX.size)
@@ -74,7 +122,7 @@ def payload_length(prefix: bytes | bytearray | memoryview, limit: int) -> int:
     return length
 
 
-def decode_request(payload: bytes | bytearray) -> Synthesize:
+def decode_request(payload: bytes | bytearray) -> Request:
     return _decode(_request_decoder, payload)
 
 

@@ -1,7 +1,8 @@
-"""The engine worker process: takes one segment at a time from its socket, speaks it, sends the PCM back.
+"""The engine worker process: takes segments from its socket, speaks them, sends the PCM back.
 
-Started by the pool as `python -m voxgate.synth.worker FD NICE`, FD being its end of a socket pair. One thread, blocking
-reads, no event loop. It ends when the gateway's end of the socket closes. Knows neither utterances nor schedules.
+Started by the pool as `python -m voxgate.synth.worker FD NICE SETUP`: its end of a socket pair, and which engine to run
+as JSON. One thread, no event loop; a whole-segment engine is served here, one segment at a time, a stepwise one by
+stepwise.py. It ends when the gateway's end of the socket closes. Knows neither utterances nor schedules.
 """
 
 import os
@@ -9,6 +10,7 @@ import os
 # Before numpy is imported: one process per core, so a second thread only takes a core from another worker.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
+import contextlib
 import ctypes
 import gc
 import logging
@@ -16,13 +18,18 @@ import signal
 import socket
 import sys
 import time
+from typing import cast
 
-from .engine import SegmentEngine
+import msgspec
+
+from . import registry, stepwise
+from .engine import EngineInfo, SegmentEngine, Setup, StepEngine
 from .messages import (
     MAX_REQUEST_BYTES,
     PREFIX,
     BadMessage,
     Failed,
+    NotReady,
     Ready,
     Reply,
     Spoken,
@@ -38,29 +45,34 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def main() -> int:
-    fd, nice = int(sys.argv[1]), int(sys.argv[2])
+    fd, nice, setup = int(sys.argv[1]), int(sys.argv[2]), msgspec.json.decode(sys.argv[3], type=Setup)
     logging.basicConfig(format=f"%(levelname)s voxgate worker {os.getpid()}: %(message)s", level=logging.INFO)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole group; draining is the gateway's
     _die_with_parent()
     os.nice(nice)
+    if setup.device:
+        os.environ["CUDA_VISIBLE_DEVICES"] = setup.device
     with socket.socket(fileno=fd) as connection:
         try:
-            from .engines.hibari import HibariEngine
-
-            engine = HibariEngine()
+            engine = registry.make(setup)
             engine.warm()
+            info = registry.named(engine.info, setup)
         except Exception as error:
-            logger.error("the engine cannot be started: %s", error)
+            logger.error("the engine %s cannot be started: %s", setup.name, error)
+            with contextlib.suppress(OSError):  # the gateway has gone
+                _send(connection, NotReady(str(error)[:1000]))
             return 1
         gc.collect()
         gc.freeze()  # lexicons are some 600,000 objects; collecting them takes longer than a short segment
-        return serve(connection, engine)
+        if info.stepwise:
+            return stepwise.serve(connection, cast(StepEngine, engine), info)
+        return serve(connection, cast(SegmentEngine, engine), info)
 
 
-def serve(connection: socket.socket, engine: SegmentEngine) -> int:
+def serve(connection: socket.socket, engine: SegmentEngine, info: EngineInfo) -> int:
     """Answer until the other end closes (0) or breaks the protocol (1)."""
     try:
-        _send(connection, Ready(engine.info))
+        _send(connection, Ready(info))
         while (request := _receive(connection)) is not None:
             _send(connection, answer(engine, request))
     except BadMessage as error:
@@ -81,7 +93,7 @@ def answer(engine: SegmentEngine, request: Synthesize) -> Spoken | Failed:
     except Exception as error:
         logger.exception("job %d failed", request.job)
         return Failed(request.job, f"{type(error).__name__}: {error}", broken=True)
-    return Spoken(request.job, speech.pcm.tobytes(), time.perf_counter() - began_at, speech.times)
+    return Spoken(request.job, speech.pcm.tobytes(), time.perf_counter() - began_at, times=speech.times)
 
 
 def _receive(connection: socket.socket) -> Synthesize | None:
@@ -89,7 +101,12 @@ def _receive(connection: socket.socket) -> Synthesize | None:
     if prefix is None:
         return None
     payload = _read(connection, payload_length(prefix, MAX_REQUEST_BYTES))
-    return None if payload is None else decode_request(payload)
+    if payload is None:
+        return None
+    request = decode_request(payload)
+    if not isinstance(request, Synthesize):
+        raise BadMessage(f"{type(request).__name__} is for stepwise engines")
+    return request
 
 
 def _read(connection: socket.socket, length: int) -> bytearray | None:

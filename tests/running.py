@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -23,10 +23,15 @@ def running_server(
     command: Sequence[str] = (sys.executable, "-m", "voxgate"),
     cwd: str | None = None,
     stderr: IO[str] | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
-    """Runs `voxgate serve` until the block ends; gives `http://127.0.0.1:PORT` as soon as its voices are warm."""
+    """Runs `voxgate serve` until the block ends; gives `http://127.0.0.1:PORT` as soon as its voices are warm.
+
+    `env` is added to the environment."""
     serve = [*command, "serve", "--host", "127.0.0.1", "--port", "0", *arguments]
-    with subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=cwd) as process:
+    with subprocess.Popen(
+        serve, stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=cwd, env={**os.environ, **(env or {})}
+    ) as process:
         try:
             url = _announced(process)
             _wait_ready(url, process)
@@ -56,6 +61,12 @@ def _wait_ready(url: str, process: subprocess.Popen[str]) -> None:
             raise RuntimeError(f"the server ended with {process.returncode} while it was warming its voices")
         time.sleep(0.05)  # there is nothing to wait on but the answer itself
     raise TimeoutError(f"{url} was not ready within {READY_SECONDS:g} s")
+
+
+def with_fakes() -> dict[str, str]:
+    """An environment in which `fakes/` can be imported from by bare names, as an operator's own engines would be."""
+    fakes = str(Path(__file__).parent / "fakes")
+    return {"PYTHONPATH": os.pathsep.join(filter(None, [fakes, os.environ.get("PYTHONPATH")]))}
 
 
 def free_port() -> int:

@@ -12,6 +12,7 @@ from voxgate.admission.controller import Controller, Limits
 from voxgate.codecs.packetizer import Format, Packetizer
 from voxgate.gateway.session import Session
 from voxgate.gateway.stage import Part
+from voxgate.gateway.wire import EngineState
 from voxgate.synth.engine import Voice
 from voxgate.synth.segment import Segment, Style
 from voxgate.synth.speech import Speech
@@ -51,11 +52,12 @@ class ScriptedStage:
     """Holds what it was asked for until `work` is called."""
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self.voices = (HEART,)
+        self.voices: tuple[Voice, ...] = (HEART,)
         self.controller = Controller(limits or Limits(), forecast=lambda _ask, _now: self.forecast_s)
         self.forecast_s = 0.0  # until an engine could begin
         self.now = 0.0
         self.first_waits: list[float] = []
+        self.held_up: list[float] = []  # of those, for a socket that took nothing
         self.parts: list[tuple[Part, float]] = []
         self.dry: list[float] = []
         self.hurried = False  # no time for the quality tier
@@ -65,6 +67,9 @@ class ScriptedStage:
         self.covered: dict[int, float] = {}
         self.tracks: dict[int, ScriptedTrack] = {}
         self._ids = itertools.count(1)
+
+    def engines(self) -> dict[str, EngineState]:
+        return {"scripted": EngineState("normal", (), 0.0)}
 
     def realtime_only(self, voice: Voice) -> bool:
         return self.hurried
@@ -96,8 +101,9 @@ class ScriptedStage:
     def withdraw(self, ticket: int) -> None:
         self.controller.withdraw(ticket)
 
-    def heard_first(self, permit: Permit, wait_s: float) -> None:
+    def heard_first(self, permit: Permit, wait_s: float, held_up_s: float) -> None:
         self.first_waits.append(wait_s)
+        self.held_up.append(held_up_s)
 
     def took(self, part: Part, seconds: float) -> None:
         self.parts.append((part, seconds))

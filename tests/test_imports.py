@@ -37,6 +37,7 @@ ALSO_MAY_IMPORT = {
 }
 # Drivers of models, devices and stores, and the file that knows each; an engine may be two.
 DRIVEN_BY = {
+    "cuda": set(),
     "gevent": {"loadtest/locustfile.py"},
     "hibari": {
         "gateway/cli/bench_afternoon.py",
@@ -51,11 +52,26 @@ DRIVEN_BY = {
     "prometheus_client": {"gateway/metrics.py"},
     "pynvml": {"admission/vram.py"},
     "ray": set(),
+    "safetensors": {"synth/chattts/weights.py"},
     "redis": {"synth/cache/redis.py"},
     "soundfile": {"codecs/sndfile.py"},
     "soxr": {"codecs/resample.py"},
     "tensorrt": set(),
-    "torch": set(),
+    "tokenizers": {"synth/chattts/prompt.py"},
+    "torch": {
+        # The model: each file is one part of its computation.
+        "synth/chattts/dvae.py",
+        "synth/chattts/llama.py",
+        "synth/chattts/sampler.py",
+        "synth/chattts/vocoder.py",
+        "synth/chattts/weights.py",
+        # What runs it.
+        "synth/chattts/device.py",
+        "synth/chattts/lookahead.py",
+        "synth/chattts/replay.py",
+        "synth/chattts/renderer.py",
+        "synth/chattts/stepper.py",
+    },
 }
 
 

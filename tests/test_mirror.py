@@ -1,4 +1,5 @@
-"""Tests mirror the tree: who changes `synth/joins.py` finds its tests in `tests/synth/test_joins.py`.
+"""Tests mirror the tree: who changes `synth/joins.py` finds its tests in `tests/synth/test_joins.py`, and those of one
+idea of it, where they are many, in `tests/synth/test_joins_IDEA.py`.
 
 What only a running server shows is tested in `tests/e2e/`, which mirrors nothing.
 """
@@ -23,10 +24,17 @@ def test_every_module_with_behaviour_has_its_tests():
 
 
 def test_every_file_of_tests_has_its_module():
-    assert names(set(mirrors()) - {mirror_of(module) for module in modules()}) == []
+    stems = [str(mirror_of(module).with_suffix("")) for module in modules()]
+    orphans = {test for test in mirrors() if not any(_is_of(test, stem) for stem in stems)}
+
+    assert names(orphans) == []
 
 
 def test_every_test_of_the_page_has_its_script():
     tested = {file.name.removesuffix(".test.js") for file in (ROOT / "tests" / "web").glob("*.test.js")}
 
     assert sorted(tested - {file.stem for file in (ROOT / "web").glob("*.js")}) == []
+
+
+def _is_of(test: Path, stem: str) -> bool:
+    return str(test) == f"{stem}.py" or str(test).startswith(f"{stem}_")

@@ -63,7 +63,7 @@ def _figures(name: str, heard: Level) -> list[Figure]:
         Figure(f"{title}: gapless", heard.gapless * 100, "%"),
         Figure(f"{title}: first audio p50", heard.first_audio_p50_s * 1000, "ms"),
         Figure(f"{title}: first audio p95", heard.first_audio_p95_s * 1000, "ms"),
-        Figure(f"{title}: refused or failed", heard.errors, ""),
+        Figure(f"{title}: refused or failed", heard.refused, ""),
         Figure(f"{title}: CPU per second of audio", heard.cpu_per_audio_s * 1000, "ms"),
     ]
 

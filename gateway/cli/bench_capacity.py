@@ -18,6 +18,7 @@ from typing import Any
 
 from ...client import VoiceError
 from ...loadtest.corpus import TextMaker
+from ...loadtest.plan import DEFAULT_MIX
 from ..supervisor import cores
 from .bench import Figure, RawVoice, missed, server, table
 
@@ -27,7 +28,8 @@ FIRST_LEVEL, STEP = 0.4, 0.08  # … from this share of the limit, in steps of t
 FEW, FEW_S = 10, 60.0  # streams, to compare the time to first audio with; so long, because they begin so seldom
 # Of admission only the forecast is left: the limit is what is looked for.
 UNLIMITED = "--max-utterances", "100000", "--min-utterances", "100000"
-RAW_UTTERANCES = 25
+# Texts such as the listeners ask for, in the same proportions.
+RAW_TEXTS = [kind for kind, weight in DEFAULT_MIX for _ in range(round(weight * 0.3))]
 
 GAPLESS = 0.995
 SLOWEST_FIRST_AUDIO_S = 0.100
@@ -41,16 +43,16 @@ class Level:
     """What a number of listeners heard, and what it cost the server."""
 
     streams: int
-    gapless: float
+    gapless: float  # share of all utterances asked for: one that is refused is not heard without a gap either
     first_audio_p50_s: float
     first_audio_p95_s: float
-    errors: int
+    refused: int  # and errors
     cpu_per_audio_s: float
     client_cpu_share: float
 
     @property
     def holds(self) -> bool:
-        return self.gapless >= GAPLESS and self.first_audio_p95_s <= SLOWEST_FIRST_AUDIO_S and not self.errors
+        return self.gapless >= GAPLESS and self.first_audio_p95_s <= SLOWEST_FIRST_AUDIO_S
 
 
 def register(benchmarks: Any) -> None:
@@ -181,12 +183,14 @@ async def level(
 
 
 def _read(streams: int, told: dict[str, Any]) -> Level:
+    refused = sum(times["count"] for kind in ("errors", "refused") for times in told[kind].values())
+    play_out = told["play_out"]
     return Level(
         streams=streams,
-        gapless=told["play_out"]["gapless_share"] or 0.0,
+        gapless=play_out["gapless"] / max(1, play_out["judged"] + refused),
         first_audio_p50_s=told["ttfa_seconds"]["p50"],
         first_audio_p95_s=told["ttfa_seconds"]["p95"],
-        errors=sum(times["count"] for kind in ("errors", "refused") for times in told[kind].values()),
+        refused=refused,
         cpu_per_audio_s=told["server"]["cpu_seconds_per_audio_second"],
         client_cpu_share=told["client"]["cpu_share"],
     )
@@ -197,12 +201,12 @@ def _told(level: Level) -> dict[str, Any]:
 
 
 def _raw_cost(seed: int) -> tuple[float, float]:
-    """CPU seconds per second of audio, of the engine and of the encoder, over texts such as the listeners ask for."""
+    """CPU seconds per second of audio, of the engine and of the encoder."""
     raw, texts = RawVoice(), TextMaker(seed)
     engine_s = encoder_s = audio_s = 0.0
-    for number in range(-2, RAW_UTTERANCES):  # what is below 0 is for warming up
+    for number, kind in enumerate(("medium", "medium", *RAW_TEXTS), -2):  # what is below 0 is for warming up
         began_at = time.process_time()
-        pcm = raw.synthesize(texts.make("medium").text)
+        pcm = raw.synthesize(texts.make(kind).text)
         spoken_at = time.process_time()
         raw.encode(pcm)
         if number >= 0:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..config import Config, ConfigError, default_file, describe, load, settings
+from ..config import Config, ConfigError, default_file, default_of, describe, load, settings
 
 
 def register(commands: Any) -> None:
@@ -20,7 +20,7 @@ def register(commands: Any) -> None:
             "--" + field.name.replace("_", "-"),
             default=argparse.SUPPRESS,
             metavar="VALUE",
-            help=f"{extra.get('description', '')} (default: {_shown(field.default)})".replace("%", "%%"),
+            help=f"{extra.get('description', '')} (default: {_shown(default_of(field))})".replace("%", "%%"),
         )
     parser.set_defaults(func=run)
 
@@ -47,4 +47,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _shown(value: Any) -> str:
-    return "none" if value in ((), "") else str(value)
+    if isinstance(value, dict):
+        return ",".join(value)
+    return "none" if value in ((), [], "") else str(value)

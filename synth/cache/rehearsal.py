@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ..engine import Voice
 from ..segment import Segment, Style, Urls
 from ..speech import Speech
-from ..synthesizer import Synthesizer
+from ..synthesis import Synthesis
 from ..text.lexicon import Lexicon
 from .key import key_of
 from .phrases import Phrase, PhrasesError, segments
@@ -21,15 +21,13 @@ ATTEMPTS = 3  # a worker that dies takes one with it
 
 
 async def rehearse(
-    synthesizer: Synthesizer, phrases: Iterable[Phrase], lexicon: Lexicon = PLAIN, urls: Urls = "short"
+    synthesizer: Synthesis, phrases: Iterable[Phrase], lexicon: Lexicon = PLAIN, urls: Urls = "short"
 ) -> None:
     """Until every phrase is pinned. Raises `PhrasesError` for one that the voices cannot speak.
 
     Utterances get negative ids: those of listeners are positive.
     """
     await synthesizer.wait_ready()
-    info = synthesizer.info
-    assert info is not None
     takes: dict[bytes, tuple[Style, Segment]] = {}
     for phrase in phrases:
         voice = _voice(phrase, synthesizer.voices)
@@ -40,6 +38,7 @@ async def rehearse(
         ]
         if not cut:
             raise PhrasesError(f"the voice {voice.id!r} cannot speak the phrase {phrase.text!r}")
+        info = synthesizer.info_of(voice.id)
         takes |= {key_of(info, style, segment): (style, segment) for segment in cut}
     synthesizer.caches.pin(takes)
     room = asyncio.Semaphore(TOGETHER)
@@ -70,8 +69,9 @@ class _Take:
     def __init__(self) -> None:
         self.ended: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
-    def on_audio(self, utterance: int, segment: Segment, speech: Speech) -> None:
-        self.ended.set_result(None)
+    def on_audio(self, utterance: int, segment: Segment, speech: Speech, last: bool = True) -> None:
+        if last:
+            self.ended.set_result(None)
 
     def on_failed(self, utterance: int, message: str) -> None:
         self.ended.set_result(message)

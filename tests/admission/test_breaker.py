@@ -263,6 +263,7 @@ def test_want_of_time_degrades_and_never_refuses(what: str):
                 it.predicted(0.2, now)
             case _:
                 it.underrun(now)
+                it.underrun(now)
         assert isinstance(it.ask(now), Allowed)
     assert (it.state, it.causes) == (State.DEGRADED, {Cause.TIME})
     it.advance(8.0)  # the last one has left the window; the recovery dwell begins
@@ -270,6 +271,24 @@ def test_want_of_time_degrades_and_never_refuses(what: str):
     assert it.state is State.DEGRADED
     it.advance(10.0)
     assert it.state is State.NORMAL
+
+
+@pytest.mark.parametrize("what", ["wait", "underrun"])
+def test_one_alone_says_nothing_of_the_house(what: str):
+    it = breaker()
+    for tick in range(60):
+        now = tick / 10
+        if tick % 20 == 0:
+            it.underrun(now) if what == "underrun" else it.first_audio(9.0, now)
+        it.advance(now)
+        assert it.state is State.NORMAL
+
+
+def test_two_of_which_both_are_slow_say_it():
+    it = breaker()
+    for tick in range(30):
+        it.first_audio(0.5, tick * 0.9)
+    assert it.causes == {Cause.TIME}
 
 
 def test_want_of_time_is_taken_back_only_under_its_share_of_the_target():

@@ -73,6 +73,22 @@ def test_underruns_of_one_moment_lower_it_once():
     assert it.current == pytest.approx(81)
 
 
+def test_one_listener_alone_does_not_lower_it():
+    it = AdaptiveLimit(SETTINGS)
+    for second in range(60):
+        it.underrun(2.0 * second)
+        it.sample(9.0, 50, 2.0 * second + 1.0)
+    assert it.current == 100
+
+
+def test_two_that_run_dry_in_one_moment_do():
+    it = AdaptiveLimit(SETTINGS)
+    it.underrun(5.0)
+    assert it.current == 100
+    it.underrun(5.9)
+    assert it.current == 90
+
+
 def test_a_minute_without_samples_earns_no_leap():
     it = AdaptiveLimit(SETTINGS)
     it.sample(0.01, 100, 0.0)

@@ -1,7 +1,12 @@
+"""What stands before one engine; and how its shares are kept, through the controller."""
+
+from dataclasses import replace
+
 import pytest
 
-from voxgate.admission.answer import Ask, Outcome, Permit
+from voxgate.admission.answer import Ask, Outcome, Permit, Refusal, Waiting
 from voxgate.admission.breaker import BreakerSettings, Cause, Probe, State
+from voxgate.admission.controller import HEADROOM_CHARACTERS, Controller, Limits
 from voxgate.admission.limit import LimitSettings
 from voxgate.admission.line import Line
 from voxgate.admission.queue import QueueSettings
@@ -101,3 +106,112 @@ def test_what_is_given_up_is_told_in_words():
         "state": "normal", "causes": [], "for_s": 3.0, "given_up": ["cheaper Opus", "batch of 4"], "active": 0,
         "limit": 200, "waiting": 0,
     }  # fmt: skip
+
+
+def test_next_is_who_was_heard_before_then_the_highest_priority_then_the_account_with_the_least_then_the_oldest():
+    it = line()
+    for _ in range(5):
+        it.enter(Ask(0, "hibari", "greedy"), 0.0)
+    asks = [
+        Ask(1, "hibari", "greedy"),
+        Ask(2, "hibari", "modest"),
+        Ask(3, "hibari", "modest"),
+        Ask(4, "hibari", "greedy", priority=1),
+        Ask(5, "hibari", "greedy", newcomer=False),
+    ]
+    for ask in asks:
+        it.wait(ask, 9.0, 0.0)
+    assert [ask.ticket for ask in it.ranked()] == [5, 4, 2, 3, 1]
+
+
+def test_who_waits_counts_and_is_forgotten():
+    it = line()
+    it.wait(Ask(1, "hibari", "bot"), 9.0, 0.0)
+    assert (it.waiting_by_account, len(it.room)) == ({"bot": 1}, 1)
+    it.withdraw(1)
+    it.withdraw(1)
+    assert (it.waiting_by_account, len(it.room), it.asks) == ({}, 0, {})
+
+
+def test_shares_are_of_all_that_is_spoken_or_waits():
+    it = line()
+    assert it.share_of("a") == 1.0
+    for _ in range(3):
+        it.enter(Ask(0, "hibari", "a"), 0.0)
+    assert it.share_of("a") == 1.0
+    it.wait(Ask(1, "hibari", "b"), 9.0, 0.0)
+    assert (it.share_of("a"), it.share_of("b"), it.share_of("c")) == (1.5, 0.5, 0.0)
+
+
+# --- shares, through the controller -----------------------------------------------------------------------------------
+
+ASK = Ask(1, "hibari")
+
+
+def twenty() -> Controller:
+    return Controller(Limits(utterances=20, limit=LimitSettings(initial=20, floor=1, ceiling=20)))
+
+
+def crowded(forecast_s: float) -> tuple[Controller, list[int]]:
+    """Five of "greedy" and one of "other" are spoken, then the engine is so busy; and the characters it is asked of."""
+    asked, begun = list[int](), list[bool]()
+    it = Controller(Limits(), forecast=lambda ask, _now: asked.append(ask.characters) or (forecast_s if begun else 0.0))
+    for ticket, account in enumerate(["greedy"] * 5 + ["other"]):
+        it.admit(replace(ASK, ticket=ticket, account=account), 0.0)
+    begun.append(True)
+    asked.clear()
+    return it, asked
+
+
+def test_an_account_over_its_share_leaves_time_for_others():
+    it, asked = crowded(0.0)
+    for account in ("greedy", "modest"):
+        it.admit(replace(ASK, ticket=10, account=account, characters=30), 0.0)
+    assert asked == [30 + HEADROOM_CHARACTERS, 30]
+
+
+def test_a_modest_account_may_wait_though_others_are_refused():
+    it, _ = crowded(0.1)
+    assert isinstance(it.admit(replace(ASK, ticket=10, account="greedy", max_wait_s=0.05), 0.0), Refusal)
+    assert isinstance(it.admit(replace(ASK, ticket=11, account="greedy", max_wait_s=0.2), 0.0), Waiting)
+    it.withdraw(11)
+    it.lines["hibari"].room.verdict(9.0, 0.2, 0.0)  # somebody is refused
+    assert isinstance(it.admit(replace(ASK, ticket=12, account="greedy"), 0.1), Refusal)
+    assert it.admit(replace(ASK, ticket=13, account="modest"), 0.1) == Waiting(13)
+
+
+def test_a_modest_account_does_not_wait_for_those_it_goes_before():
+    it, asked = crowded(0.1)
+    for ticket in (10, 11):
+        it.admit(replace(ASK, ticket=ticket, account="greedy", characters=50, max_wait_s=9.0), 0.0)
+    asked.clear()
+    it.admit(replace(ASK, ticket=12, account="modest", characters=30), 0.0)
+    assert asked == [30]
+
+
+def test_the_last_tenth_is_for_accounts_under_their_fair_share():
+    it = twenty()
+    assert isinstance(it.admit(replace(ASK, account="modest"), 0.0), Permit)
+    greedy = [it.admit(replace(ASK, account="greedy"), 0.0) for _ in range(19)]
+    assert [type(answer) for answer in greedy] == [Permit] * 17 + [Refusal] * 2
+    assert isinstance(it.admit(replace(ASK, account="modest"), 0.0), Permit)
+
+
+def test_the_fair_share_of_one_engine_is_not_that_of_another():
+    limits = Limits(utterances=400, limit=LimitSettings(initial=100, floor=1, ceiling=100))
+    it = Controller(limits)
+    for account, engine, count in [("a", "one", 50), ("b", "two", 91)]:
+        for _ in range(count):
+            it.admit(replace(ASK, account=account, engine=engine), 0.0)
+    assert isinstance(it.admit(replace(ASK, account="a", engine="two"), 0.0), Permit)
+
+
+def test_an_account_that_must_leave_room_does_not_hold_up_those_it_is_left_for():
+    it = twenty()
+    it.admit(replace(ASK, account="modest"), 0.0)
+    for _ in range(17):
+        it.admit(replace(ASK, account="greedy"), 0.0)
+    it.admit(replace(ASK, ticket=50, account="greedy", priority=5, max_wait_s=60.0), 0.0)
+    it.admit(replace(ASK, ticket=51, account="new", max_wait_s=60.0), 0.0)
+    ticket, answer = it.next(0.01) or (0, None)
+    assert (ticket, type(answer), it.next(0.01)) == (51, Permit, None)

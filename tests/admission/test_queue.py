@@ -18,7 +18,7 @@ def test_what_would_not_begin_in_time_is_refused_now():
 
 def test_a_full_room_refuses_whatever_is_predicted():
     it = room(waiting=1)
-    it.join(1, "", 0, 9.0, 0.0)
+    it.join(1, 9.0, 0.0)
     assert it.verdict(0.0, 9.0, 0.0) == "queue"
 
 
@@ -41,31 +41,24 @@ def test_one_who_would_hardly_wait_in_any_case_says_nothing_of_the_house():
 
 def test_a_queue_that_stands_lets_newcomers_wait_only_shortly():
     it = room()
-    it.join(1, "", 0, 9.0, 0.0)
+    it.join(1, 9.0, 0.0)
     assert it.verdict(0.1, 0.2, 0.09) is None
     assert it.allowed_wait(0.2, 0.1) == pytest.approx(0.02)
     it.leave(1)
     assert it.allowed_wait(0.2, 0.2) == 0.2
 
 
-def test_next_is_the_highest_priority_then_the_account_with_the_least_then_the_oldest():
+def test_a_patient_one_waits_as_long_as_it_likes_whoever_else_was_refused():
     it = room()
-    for ticket, account, priority in [(1, "greedy", 0), (2, "modest", 0), (3, "modest", 0), (4, "greedy", 1)]:
-        it.join(ticket, account, priority, 9.0, 0.0)
-    active = {"greedy": 5, "modest": 1}
-    assert it.ranked(active) == [4, 2, 3, 1]
-
-
-def test_all_are_ranked():
-    it = room()
-    for ticket in range(6):
-        it.join(ticket, "ab"[ticket % 2], ticket // 4, 9.0, 0.0)
-    assert it.ranked({"a": 1}) == [5, 4, 1, 3, 0, 2]
+    assert it.verdict(0.5, 0.2, 0.0) == "wait"
+    assert it.verdict(0.19, 0.2, 0.1, patient=True) is None
+    assert it.allowed_wait(0.2, 0.1, patient=True) == 0.2
+    assert it.verdict(0.21, 0.2, 0.1, patient=True) == "wait"
 
 
 def test_one_who_waited_in_vain_shows_that_newcomers_would_too():
     it = room()
-    it.join(1, "", 0, 1.0, 0.9)
+    it.join(1, 1.0, 0.9)
     assert it.allowed_wait(0.2, 0.95) == 0.2
     assert it.expire(1.0) == 1
     assert it.allowed_wait(0.2, 1.0) == pytest.approx(0.02)
@@ -73,27 +66,27 @@ def test_one_who_waited_in_vain_shows_that_newcomers_would_too():
 
 def test_whose_deadline_has_passed_is_told_once():
     it = room()
-    it.join(1, "", 0, 2.0, 0.0)
-    it.join(2, "", 0, 1.0, 0.0)
-    it.join(3, "", 0, 1.5, 0.0)
+    it.join(1, 2.0, 0.0)
+    it.join(2, 1.0, 0.0)
+    it.join(3, 1.5, 0.0)
     it.leave(3)
     assert [it.expire(now) for now in (0.99, 1.0, 1.6, 1.99, 2.0, 9.0)] == [None, 2, None, None, 1, None]
 
 
 def test_who_joins_again_has_the_new_deadline_only():
     it = room()
-    it.join(9, "", 0, 99.0, 0.0)
-    it.join(1, "", 0, 1.0, 0.0)
+    it.join(9, 99.0, 0.0)
+    it.join(1, 1.0, 0.0)
     it.leave(1)
-    it.join(1, "", 0, 5.0, 0.5)
+    it.join(1, 5.0, 0.5)
     assert [it.expire(2.0), it.expire(4.99), it.expire(5.0)] == [None, None, 1]
 
 
 def test_those_that_join_and_leave_leave_nothing_behind():
     it = room()
-    it.join(0, "", 0, 1e9, 0.0)
+    it.join(0, 1e9, 0.0)
     for ticket in range(1, 5_000):
-        it.join(ticket, "", 0, 60.0, 0.0)
+        it.join(ticket, 60.0, 0.0)
         it.leave(ticket)
     assert len(it._deadlines) < 100
     assert [it.expire(1e9 - 1), it.expire(1e9)] == [None, 0]
@@ -121,11 +114,11 @@ class AnyOrder(RuleBasedStateMachine):
         self.it, self.now, self.tickets = room(), 0.0, 0
         self.inside: dict[int, float] = {}
 
-    @rule(account=st.sampled_from("abc"), priority=st.integers(0, 2), wait=st.floats(0, 5))
-    def join(self, account: str, priority: int, wait: float) -> None:
+    @rule(wait=st.floats(0, 5))
+    def join(self, wait: float) -> None:
         self.tickets += 1
         self.inside[self.tickets] = self.now + wait
-        self.it.join(self.tickets, account, priority, self.now + wait, self.now)
+        self.it.join(self.tickets, self.now + wait, self.now)
 
     @precondition(lambda self: self.inside)
     @rule(data=st.data(), wait=st.floats(0, 5))
@@ -133,14 +126,7 @@ class AnyOrder(RuleBasedStateMachine):
         ticket = data.draw(st.sampled_from(sorted(self.inside)))
         self.leave(ticket)
         self.inside[ticket] = self.now + wait
-        self.it.join(ticket, "a", 0, self.now + wait, self.now)
-
-    @rule()
-    def take(self) -> None:
-        ranked = self.it.ranked({})
-        assert set(ranked) == set(self.inside)
-        if ranked:
-            self.leave(ranked[0])
+        self.it.join(ticket, self.now + wait, self.now)
 
     @rule(ticket=st.integers(0, 50))
     def leave(self, ticket: int) -> None:
@@ -157,7 +143,6 @@ class AnyOrder(RuleBasedStateMachine):
     @invariant()
     def counts(self) -> None:
         assert len(self.it) == len(self.inside)
-        assert set(self.it.ranked({})) == set(self.inside)
 
 
 AnyOrder.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

@@ -71,10 +71,11 @@ def nvml_is_let_go():
 for line in sys.stdin:
     if line == "close\\n":
         monitor.close()
+    readings = monitor.first_readings if line == "first\\n" else monitor.readings
     print(json.dumps({
         "log": log[:],  # first: what it says is in the readings by then
         "polls": monitor.polls,
-        "devices": {uuid: [it.name, it.total_bytes, it.free_bytes] for uuid, it in monitor.readings().items()},
+        "devices": {uuid: [it.name, it.total_bytes, it.free_bytes] for uuid, it in readings().items()},
         "ages": {uuid: monitor.age_s(uuid, time.monotonic()) for uuid in [*monitor.readings(), "GPU-never-seen"]},
         "alive": any(thread.name == "vram" for thread in threading.enumerate()),
         "let_go": line == "close\\n" and nvml_is_let_go(),
@@ -111,6 +112,10 @@ class Watcher:
 
     def look(self) -> Seen:
         return self._ask("look")
+
+    def first(self) -> Seen:
+        """What it sees as soon as it can have seen anything."""
+        return self._ask("first")
 
     def close(self) -> Seen:
         return self._ask("close")
@@ -172,6 +177,19 @@ def test_memory_is_followed_as_it_fills_and_drains(nvml: FakeNvml):
         watcher.known(a=0)
         nvml.set("GPU-a", free=10 * GIB)
         assert watcher.known(a=10).log == []
+
+
+def test_the_first_answer_is_waited_for(nvml: FakeNvml):
+    nvml.set("GPU-a", free=4 * GIB)
+    with watching(nvml.env) as watcher:
+        assert watcher.first().free("GPU-a") == 4 * GIB
+
+
+def test_a_driver_that_does_not_answer_is_not_waited_for_long(nvml: FakeNvml):
+    nvml.set("GPU-a", free=4 * GIB, word="hang")
+    with watching(nvml.env, stale_s=0.05) as watcher:
+        assert watcher.first().devices == {}
+        nvml.set("GPU-a", free=4 * GIB)
 
 
 @pytest.mark.parametrize("order", ["ab", "ba"])

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from voxgate.gateway.config import Config, ConfigError, describe, load
+from voxgate.gateway.config import Config, ConfigError, EngineConfig, describe, load
 
 
 def toml(tmp_path: Path, text: str) -> Path:
@@ -82,3 +82,74 @@ def test_the_password_of_redis_is_not_described(url: str):
 
     assert "hush" not in described
     assert "redis://" in described
+
+
+ENGINES = """
+[engines.hibari]
+[engines.mine]
+factory = "my.engines:make"
+device = "GPU-6c5ad8f9-1"
+workers = 2
+slots = 16
+options = { weights = "/data/weights", "a key" = [1, 2.5, true] }
+"""
+
+
+def test_engines_are_tables_in_the_order_of_the_file(tmp_path: Path):
+    engines = load(toml(tmp_path, ENGINES), {}, {}).config.engines
+
+    assert list(engines) == ["hibari", "mine"]
+    assert engines["hibari"] == EngineConfig()
+    assert engines["mine"] == EngineConfig(
+        factory="my.engines:make",
+        device="GPU-6c5ad8f9-1",
+        workers=2,
+        slots=16,
+        options={"weights": "/data/weights", "a key": [1, 2.5, True]},
+    )
+
+
+def test_the_bundled_voice_is_what_runs_when_nothing_is_said():
+    assert load(None, {}, {}).config.engines == {"hibari": EngineConfig()}
+
+
+@pytest.mark.parametrize(
+    "text", ["hibari, mine=my.engines:make", '{"hibari": {}, "mine": {"factory": "my.engines:make"}}']
+)
+def test_engines_may_come_as_a_flag_or_a_variable(text: str):
+    expected = {"hibari": EngineConfig(), "mine": EngineConfig(factory="my.engines:make")}
+
+    assert load(None, {}, {"engines": text}).config.engines == expected
+    assert load(None, {"VOXGATE_ENGINES": text}, {}).config.engines == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[engines.nobody]", r"nobody.*hibari.*module:callable"),
+        ("[engines]", r"engines"),
+        ('[engines.mine]\nfactory = "nothing"', r"engines.*factory"),
+        ('[engines.mine]\nfactory = "a:b"\ndevice = "0"', r"engines.*GPU\|MIG"),
+        ('[engines.mine]\nfactory = "a:b"\nslots = -1', r"engines.*>= 0.*slots"),
+        ('[engines.mine]\nfactory = "a:b"\nslot = 1', r"engines.*slot"),
+        ('[engines."my own"]\nfactory = "a:b"', r"engines.*my own"),
+        ("[engines.hibari]\nslots = 8", r"hibari has no use for slots"),
+        ('[engines.hibari]\ndevice = "GPU-1"', r"hibari has no use for device"),
+    ],
+)
+def test_a_wrong_engine_is_refused_by_name(tmp_path: Path, text: str, named: str):
+    with pytest.raises(ConfigError, match=named):
+        load(toml(tmp_path, text), {}, {})
+
+
+def test_engines_that_cannot_be_read_from_a_flag_are_refused():
+    with pytest.raises(ConfigError, match="engines"):
+        load(None, {}, {"engines": '{"hibari": '})
+    with pytest.raises(ConfigError, match="engines"):
+        load(None, {}, {"engines": ","})
+
+
+def test_engines_are_described_as_toml_that_loads_again(tmp_path: Path):
+    loaded = load(toml(tmp_path, ENGINES), {}, {})
+
+    assert load(toml(tmp_path, describe(loaded)), {}, {}).config == loaded.config

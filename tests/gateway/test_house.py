@@ -108,14 +108,18 @@ async def test_who_asks_again_on_being_answered_is_answered_again():
 
 
 async def test_first_audio_and_underruns_are_told_to_admission_and_to_whoever_listens():
-    scene, heard = Scene(), list[float]()
-    scene.house.on_first_audio.append(lambda _permit, wait: heard.append(wait))
+    scene, heard = Scene(), list[tuple[float, str]]()
+    scene.house.on_first_audio.append(lambda _permit, wait, protocol: heard.append((wait, protocol)))
     scene.forecast_s = 0.0
     permit = scene.ask(1)
     assert isinstance(permit, Permit)
-    scene.house.heard_first(permit, 0.04)
+    scene.house.heard_first(permit, 0.04, 0.0, "cartesia")
     scene.house.ran_dry(permit, 0.3)
-    permit.release(Outcome.SERVED, clock())
+    other = scene.ask(2)
+    assert isinstance(other, Permit)
+    scene.house.ran_dry(other, 0.1)
 
-    assert (heard, scene.house.underruns, scene.house.underrun_s) == ([0.04], 1, 0.3)
+    assert (heard, scene.house.underruns, scene.house.underrun_s) == ([(0.04, "cartesia")], 2, 0.4)
     assert scene.controller.lines["hibari"].limit.current < 200
+    for each in (permit, other):
+        each.release(Outcome.SERVED, clock())

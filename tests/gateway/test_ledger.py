@@ -120,3 +120,48 @@ async def test_a_gateway_counts_alone_until_there_is_a_ledger_and_then_tells_all
             await eventually("it is told", lambda: other.usage("bot").connections == 1)
         finally:
             ledger.close()
+
+
+LIMIT_BYTES = 2_000_000  # of a backlog; what is written without waiting is five times as much
+
+
+def change_often(quotas: Quotas, round: int) -> None:
+    for number in range(100):
+        quotas.characters(f"account {number} {'x' * 40}", round, clock())
+
+
+async def backlog(reader: asyncio.StreamReader, last: int) -> int:
+    """How many bytes came until the sum of all rounds was told."""
+    total, wanted = 0, b'"characters":%d' % sum(range(last + 1))
+    while line := await reader.readline():
+        total += len(line)
+        if wanted in line:
+            return total
+    raise AssertionError("the connection has ended")
+
+
+async def test_a_supervisor_that_does_not_read_costs_a_gateway_no_memory(path: Path):
+    quotas, connected = Quotas(), asyncio.get_running_loop().create_future()
+    server = await asyncio.start_unix_server(lambda *ends: connected.set_result(ends), path, limit=1 << 16)
+    async with server, reporting(path, quotas):
+        reader, writer = await connected
+        for round in range(1000):
+            change_often(quotas, round)
+            await asyncio.sleep(0)
+        assert await backlog(reader, 999) < LIMIT_BYTES
+        writer.close()
+
+
+async def test_a_gateway_that_does_not_read_costs_the_supervisor_no_memory(path: Path):
+    ledger, quotas = Ledger(path), Quotas()
+    ledger.start()
+    try:
+        reader, writer = await asyncio.open_unix_connection(path, limit=1 << 16)
+        async with reporting(path, quotas):
+            for round in range(1000):
+                change_often(quotas, round)
+                await asyncio.sleep(0.001)  # its thread is to take every round, not only the last
+            assert await backlog(reader, 999) < LIMIT_BYTES
+        writer.close()
+    finally:
+        ledger.close()

@@ -14,6 +14,7 @@ from voxgate.admission.controller import Controller, Limits
 from voxgate.admission.vram import Reading
 from voxgate.gateway.house import House, clock
 from voxgate.gateway.metrics import Metrics, exposition_of
+from voxgate.synth.synthesis import Synthesis
 from voxgate.synth.synthesizer import Synthesizer
 
 NAMES = (
@@ -30,7 +31,7 @@ Samples = dict[str, dict[tuple[str, ...], float]]
 
 def silent_house() -> House:
     """One in which nobody speaks."""
-    return House(Synthesizer(workers=1), None, Controller(Limits()))  # pyright: ignore[reportArgumentType]
+    return House(Synthesis([Synthesizer(workers=1)]), None, Controller(Limits()))  # pyright: ignore[reportArgumentType]
 
 
 def metrics(*, first_waits: tuple[float, ...]) -> Metrics:
@@ -40,7 +41,7 @@ def metrics(*, first_waits: tuple[float, ...]) -> Metrics:
     for wait_s in first_waits:
         permit = house.controller.admit(Ask(1, "hibari"), clock())
         assert isinstance(permit, Permit)
-        house.heard_first(permit, wait_s)
+        house.heard_first(permit, wait_s, 0.0, "voxgate.v1")
         permit.release(Outcome.SERVED, clock())
     return told
 

@@ -26,9 +26,9 @@ def test_a_full_listener_is_topped_up_by_quanta():
     pacer = Pacer(lead_s=2.0)
     send_all_allowed(pacer, now=0.0)
 
-    assert pacer.opens_at(FRAME) == pytest.approx(0.5)
-    assert not pacer.may_send(0.49, FRAME)
-    assert send_all_allowed(pacer, now=0.51) == 25
+    assert pacer.opens_at(FRAME) == pytest.approx(2 / 3)
+    assert not pacer.may_send(0.66, FRAME)
+    assert send_all_allowed(pacer, now=0.67) == 33
 
 
 def test_a_lead_of_zero_sends_the_next_packet_shortly_before_the_last_one_ends():

@@ -7,12 +7,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from scripted_stage import ScriptedStage, spoken
+from scripted_stage import HEART, ScriptedStage, spoken
 from voxgate.admission import controller as admission
 from voxgate.codecs.packetizer import WIRE_CODECS, Format, StreamDecoder
 from voxgate.gateway import wire
 from voxgate.gateway.life import TABLE, Event, State
 from voxgate.gateway.session import FLUSHES, MEMORY_S, Defaults, Limits, Session
+from voxgate.synth.engine import Voice
 
 
 class Conversation:
@@ -39,7 +40,7 @@ class Conversation:
         return self.say("start", context, lead_ms=self.lead_ms, **fields)
 
     def poll(self) -> list[dict[str, Any] | bytes]:
-        messages = [json.loads(m) if isinstance(m, str) else m for m in self.session.poll(self.now)]
+        messages: list[Any] = [json.loads(m) if isinstance(m, str) else m for m in self.session.poll(self.now)]
         self.heard += messages
         return messages
 
@@ -93,7 +94,7 @@ def audio_of(messages: list[Any], stream: int = 1) -> list[tuple[int, int, int, 
 def test_ready_is_the_first_message():
     session = Session(ScriptedStage(), Limits(contexts=7), Defaults(), 0.0)
 
-    (ready,) = map(json.loads, session.poll(0.0))
+    (ready,) = (json.loads(str(message)) for message in session.poll(0.0))
 
     assert ready["type"] == "ready"
     assert ready["protocol"] == "voxgate.v1"
@@ -197,8 +198,10 @@ def test_a_tone_keeps_its_pitch_at_every_rate(codec: str, sample_rate: int):
 
     started = next(m for m in talk.heard if isinstance(m, dict) and m["type"] == "started")
     decoder = StreamDecoder(Format(codec, started["sample_rate"], started["frame_samples"], started["pre_skip"]))
+    done = talk.heard[-1]
+    assert isinstance(done, dict)
     parts = [decoder.push(payload) for *_, payload in audio_of(talk.heard)]
-    pcm = np.concatenate([*parts, decoder.finish(talk.heard[-1]["samples"])])  # pyright: ignore[reportArgumentType]
+    pcm = np.concatenate([*parts, decoder.finish(done["samples"])])
     middle = pcm[len(pcm) // 4 : -len(pcm) // 4].astype(float)
     spectrum = np.abs(np.fft.rfft(middle * np.hanning(len(middle)), 16 * len(middle)))
     assert np.argmax(spectrum) * started["sample_rate"] / (16 * len(middle)) == pytest.approx(220, abs=1)
@@ -602,6 +605,20 @@ def test_while_there_is_no_time_contexts_that_begin_are_encoded_for_less():
     talk.start("cheap", codec="opus")
     forms = {name: context.settings.form for name, context in talk.session._live.items()}
     assert (forms["careful"].economy, forms["cheap"].economy) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "spoken_by"),
+    [({}, "grand"), ({"tier": "realtime"}, "heart"), ({"tier": "quality"}, "grand"), ({"voice": "heart"}, "heart")],
+)
+def test_the_first_voice_speaks_for_who_asks_for_nobody_or_the_first_of_its_tier(asked: dict[str, str], spoken_by: str):
+    talk = Conversation()
+    grand = Voice("grand", "en-US", "other", "quality", 24000)
+    talk.stage.voices = (grand, HEART)
+    talk.start(**asked)
+    talk.say("end")
+
+    assert talk.heard[0]["voice"] == spoken_by  # pyright: ignore[reportArgumentType,reportCallIssue]
 
 
 def test_a_full_house_ends_the_context_with_a_hint_when_to_return():

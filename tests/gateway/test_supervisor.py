@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from running import children_of, eventually, running_server, server_pids
 from talk import talking
-from voxgate.gateway.config import Config
+from voxgate.gateway.config import Config, EngineConfig
 from voxgate.gateway.supervisor import shares
 
 
@@ -38,6 +38,14 @@ def test_shares_add_up_to_the_whole_and_none_is_empty(gateways: int, workers: in
     assert max(part.workers for part in parts) - min(part.workers for part in parts) <= 1
 
 
+def test_workers_of_an_engine_are_shared_out_and_every_gateway_has_one():
+    engines = {"hibari": EngineConfig(workers=5), "own": EngineConfig(factory="a:b", device="GPU-1", workers=1)}
+    parts = shares(Config(gateways=2, engines={**engines, "more": EngineConfig(factory="a:c")}), cores=4)
+
+    assert [[engine.workers for engine in part.engines.values()] for part in parts] == [[3, 1, 0], [2, 1, 0]]
+    assert all(part.engines["own"].device == "GPU-1" for part in parts)
+
+
 async def test_two_gateways_share_one_port_and_speak(two_gateways: str):
     gateways = server_pids(two_gateways)
     assert len(gateways) == 2
@@ -53,7 +61,7 @@ async def test_metrics_tell_of_all_gateways_whichever_is_asked(two_gateways: str
     before = served(two_gateways)
     for number in range(8):
         async with talking(two_gateways) as talk:
-            await talk.speak("c1", f"A sentence for all to count, number {number}.")
+            await talk.speak("c1", f"Number {number}.")  # one clause: never two utterances, however late its end comes
 
     for _ in range(8):  # connections: about half to each
         after = served(two_gateways)

@@ -1,4 +1,7 @@
+import itertools
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,3 +84,69 @@ def test_more_time_never_means_less_text(parts: list[tuple[str, int]]):
 
     assert offsets == sorted(offsets)
     assert offsets[-1] == at
+
+
+# --- segments in parts -----------------------------------------------------------------------------------------------
+
+
+def in_parts(timeline: Timeline, spoken: Segment, speech: Speech, cuts: list[int]) -> list[tuple[Word, ...]]:
+    pcm = speech.pcm
+    edges = [0, *sorted(min(cut, len(pcm)) for cut in cuts), len(pcm)]
+    parts = [Speech(pcm[begin:end]) for begin, end in itertools.pairwise(edges)]
+    return [timeline.extend(spoken, part, last=n == len(parts) - 1) for n, part in enumerate(parts)]
+
+
+def test_a_segment_in_one_part_has_the_words_of_a_whole_one():
+    whole, parts = Timeline(RATE), Timeline(RATE)
+    words = whole.append(segment("Hello, you"), sound(0.5, 1.1, 0.3))
+
+    assert in_parts(parts, segment("Hello, you"), sound(0.5, 1.1, 0.3), []) == [words]
+    assert (parts.seconds, parts.text_end) == (whole.seconds, whole.text_end)
+
+
+def test_words_are_told_with_the_part_in_which_they_end():
+    told = in_parts(Timeline(RATE), segment("One two three four"), sound(0, 1.178), [RATE // 2])
+
+    assert [[word.text for word in words] for words in told] == [["One", "two"], ["three", "four"]]
+    assert [word.end for words in told for word in words] == [0.248, 0.496, 0.868, 1.178]
+
+
+def test_the_pace_of_what_was_heard_whole_is_what_later_words_are_told_by():
+    timeline = Timeline(RATE)
+    in_parts(timeline, segment("Slowly spoken words"), sound(0, 4.0), [RATE])
+    first, *_ = in_parts(timeline, segment("Slowly spoken words", 20), sound(0, 4.0), [RATE * 3 // 2])
+
+    assert [word.text for word in first] == ["Slowly"]
+    assert first[0].end - first[0].start == pytest.approx(1.4, abs=0.01)
+
+
+def test_who_has_heard_a_part_has_heard_its_words():
+    timeline = Timeline(RATE)
+    timeline.extend(segment("One two three four"), sound(0, 0.5), last=False)
+
+    assert timeline.text_offset_at(0.5) == len("One two")
+    assert timeline.text_offset_at(0.3) == len("One")
+    assert timeline.text_end == len("One two")
+
+
+@given(
+    text=st.lists(st.sampled_from(["a", "word", "antidisestablishmentarianism", "12"]), min_size=1, max_size=12),
+    voiced_s=st.floats(0.01, 4.0),
+    cuts=st.lists(st.integers(0, 5 * RATE), max_size=8),
+)
+def test_however_it_is_cut_every_word_is_told_once_in_order_and_within_the_sound_that_is_there(
+    text: list[str], voiced_s: float, cuts: list[int]
+):
+    timeline, spoken, pcm = Timeline(RATE), segment(" ".join(text)), sound(0.1, voiced_s, 0.2)
+    ends: list[float] = []
+    told: list[Word] = []
+    for words in in_parts(timeline, spoken, pcm, cuts):
+        told += words
+    ends = [word.end for word in told]
+
+    assert [word.text for word in told] == text
+    assert all(word.start <= word.end + 1e-9 for word in told)
+    assert ends == sorted(ends)
+    assert ends[-1] <= timeline.seconds + 0.001
+    assert timeline.text_end == spoken.end
+    assert timeline.samples == len(pcm.pcm)

@@ -1,8 +1,10 @@
 import logging
+from dataclasses import dataclass, field
 
 import pytest
 
 from voxgate.admission.controller import Controller, Limits
+from voxgate.admission.vram import Reading
 from voxgate.gateway.house import House
 from voxgate.gateway.metrics import Metrics
 from voxgate.gateway.watch import Watch
@@ -27,3 +29,89 @@ def test_states_and_downgrades_are_logged_once_each_with_their_cause(caplog: pyt
     assert "memory" in states[0]
     assert given_up[0] == "gpu: given up: batch of 4"
     assert given_up[-1] == "gpu: given up: nothing"
+
+
+GIB = 2**30
+
+
+@dataclass
+class Gpu:
+    """The monitor of one device, and the engine on it, in the hands of the test."""
+
+    free_bytes: int | None = 5 * GIB
+    idle_pool_bytes: int = 0
+    widths: list[int] = field(default_factory=list[int])
+
+    def readings(self) -> dict[str, Reading]:
+        return {"GPU-1": Reading("GPU-1", "a GPU", 10 * GIB, self.free_bytes, 0.0)}
+
+    @property
+    def engines(self) -> dict[str, "Gpu"]:
+        return {"gpu": self, "cpu": self}
+
+    def narrow(self, width: int) -> None:
+        if width not in self.widths[-1:]:
+            self.widths.append(width)
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.gpu = Gpu()
+        self.controller = Controller(Limits())
+        house = House(self.gpu, None, self.controller)  # pyright: ignore[reportArgumentType]
+        self.watch = Watch(house, Metrics(house), self.gpu, {"gpu": "GPU-1"})  # pyright: ignore[reportArgumentType]
+        self.house = house
+        self.now = 0.0
+
+    def pass_time(self, seconds: float) -> None:
+        for _ in range(round(seconds * 10)):
+            self.now += 0.1
+            self.watch.look(self.now)
+
+    def state(self, engine: str) -> str:
+        return self.controller.lines[engine].breaker.state.name
+
+
+@pytest.fixture
+def scene() -> Scene:
+    scene = Scene()
+    scene.controller.line("gpu", 0.0, max_slots=8)
+    scene.controller.line("cpu", 0.0)
+    return scene
+
+
+def test_a_full_device_narrows_and_shuts_its_own_engine_only(scene: Scene):
+    scene.gpu.free_bytes = round(1.5 * GIB)
+    scene.pass_time(4.0)
+    assert (scene.state("gpu"), scene.gpu.widths) == ("DEGRADED", [8, 4, 2, 1])
+
+    scene.gpu.free_bytes = GIB // 2
+    scene.pass_time(0.5)
+    assert (scene.state("gpu"), scene.state("cpu")) == ("OPEN", "NORMAL")
+    assert scene.house.devices["GPU-1"].free_bytes == GIB // 2
+
+    scene.gpu.free_bytes = 5 * GIB
+    scene.pass_time(3.0)
+    assert scene.state("gpu") == "HALF_OPEN"
+
+
+def test_what_a_pool_has_to_spare_is_free_memory(scene: Scene):
+    scene.gpu.free_bytes, scene.gpu.idle_pool_bytes = GIB // 2, 4 * GIB
+    scene.pass_time(5.0)
+    assert (scene.state("gpu"), scene.gpu.widths) == ("NORMAL", [8])
+
+
+@pytest.mark.parametrize("free_bytes", [None, 0])
+def test_a_device_that_is_unknown_or_not_there_trips_nothing(scene: Scene, free_bytes: int | None):
+    scene.gpu.free_bytes = free_bytes
+    scene.watch = Watch(
+        scene.house, Metrics(scene.house), scene.gpu, {"gpu": "GPU-1" if free_bytes is None else "GPU-2"}
+    )  # pyright: ignore[reportArgumentType]
+    scene.pass_time(5.0)
+    assert scene.state("gpu") == "NORMAL"
+
+
+def test_an_engine_that_has_not_warmed_is_nobodys_line_yet():
+    scene = Scene()
+    scene.pass_time(1.0)
+    assert scene.controller.lines == {}

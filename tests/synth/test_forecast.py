@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from voxgate.synth.forecast import MARGIN_S, Cost, predicted_wait
+from voxgate.synth.forecast import LATE_SHARE, MARGIN_S, WEIGHT, Cost, predicted_wait
 from voxgate.synth.scheduler import Scheduler
 from voxgate.synth.segment import Boundary, Segment
 
@@ -34,15 +34,42 @@ def test_nobody_may_run_dry_for_a_newcomer():
 
 def test_one_who_is_dry_already_is_served_next_and_shuts_out_nobody():
     assert wait([(99.0, 0.03)], own_s=0.01) == pytest.approx(0.02)
-    assert wait([(100.1, 0.03)], own_s=0.01) == 0.0
+    assert wait([(100.1, 0.03)], own_s=0.0) == 0.0
+
+
+def test_who_has_little_in_hand_may_be_made_to_wait_for_a_part_of_it():
+    # 0.1 s of audio in hand, 0.06 s of work on two workers: a fifth of 0.1 s is not enough for it.
+    assert wait([(100.1, 0.06)], own_s=0.0) == pytest.approx(0.03 - 0.1 * LATE_SHARE)
 
 
 def test_the_cost_follows_what_is_measured():
-    cost = Cost()
-    for _ in range(300):
-        cost.measure(100, 0.2)
-    cost.measure(0, 9.0)  # a segment without text says nothing of it
+    cost = Cost(cores=2)
+    for job in range(600):
+        cost.begin(job, job)
+        cost.end(job, job + 0.2, characters=100, compute_s=0.2)
+    cost.begin(600, 600.0)
+    cost.end(600, 609.0, compute_s=9.0)  # a segment without text says nothing of it, nor does one that failed
     assert cost.of(50) == pytest.approx(0.1, rel=0.01)
+
+
+@pytest.mark.parametrize(("at_once", "share"), [(1, 1.0), (2, 1.0), (3, 2 / 3), (6, 1 / 3)])
+def test_jobs_that_share_the_cores_cost_what_they_had_of_them(at_once: int, share: float):
+    cost = Cost(cores=2)
+    for second in range(600):
+        for job in range(at_once):
+            cost.begin(job, second)
+        for job in range(at_once):
+            cost.end(job, second + 1, characters=1000, compute_s=1.0)
+    assert cost.per_character_s == pytest.approx(share / 1000, rel=0.01)
+
+
+def test_a_job_that_was_joined_halfway_had_the_core_for_itself_until_then():
+    cost = Cost(cores=1)
+    before = cost.per_character_s
+    cost.begin(1, 10.0)
+    cost.begin(2, 11.0)
+    cost.end(1, 12.0, characters=1, compute_s=2.0)
+    assert cost.per_character_s == pytest.approx(before + WEIGHT * (1.5 - before))
 
 
 def crowd(newcomers: int, within_s: float, *, most_wait_s: float | None, seed: int) -> tuple[int, int, float]:
@@ -70,7 +97,7 @@ def crowd(newcomers: int, within_s: float, *, most_wait_s: float | None, seed: i
 
     for utterance in range(20):
         enter(utterance, chance.uniform(1.0, 4.0))
-    cost = Cost()
+    cost = Cost(workers)
     cost.per_character_s = 0.0005
     while now < 12.0:
         while len(running) < workers and (taken := scheduler.next(now)):

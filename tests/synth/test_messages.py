@@ -53,7 +53,7 @@ def test_no_segment_that_can_be_cut_is_over_the_limit_of_a_request(before: str, 
     assert max(sizes) <= MAX_REQUEST_BYTES
 
 
-@pytest.mark.parametrize("reply", [Ready(INFO), Spoken(1, b"\x01\x00", 0.01, b"t"), Failed(1, "why")])
+@pytest.mark.parametrize("reply", [Ready(INFO), Spoken(1, b"\x01\x00", 0.01, times=b"t"), Failed(1, "why")])
 def test_a_reply_arrives_as_it_was_sent(reply):
     assert decode_reply(encode(reply)[PREFIX.size :]) == reply
 

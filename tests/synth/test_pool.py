@@ -2,11 +2,13 @@ import asyncio
 import os
 import signal
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import pytest_asyncio
 
+from voxgate.synth.engine import Setup
 from voxgate.synth.pool import Pool, WorkersUnavailable
 from voxgate.synth.segment import Boundary, Segment, Style
 
@@ -14,6 +16,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 HEART = Style("heart")
 LONG = "She opened the window, looked at the rain for a while, and then went back to her book without a word. "
+TESTS = Path(__file__).parents[1]
 SOON = 0.05, 0.1  # seconds of back-off
 
 
@@ -28,7 +31,9 @@ class Recorder:
     def on_idle(self):
         self.changed.set()
 
-    def on_spoken(self, job, speech, compute_s):
+    def on_spoken(self, job, speech, compute_s, last):
+        if not last:
+            return self.changed.set()
         self.outcomes[job] = speech.pcm
         self.changed.set()
 
@@ -204,3 +209,30 @@ async def test_closing_ends_every_process():
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
     assert not pool.ready
+
+
+async def test_jobs_of_a_stepwise_engine_are_spread_over_its_workers_and_one_more_waits_at_each_door(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]))
+    recorder = Recorder()
+    setup = Setup("stepping", "fakes.stepping:make", slots=2, options={"step_s": 0.002})
+    pool = Pool(recorder, workers=2, nice=0, setup=setup, back_off_s=SOON)
+    pool.start()
+    try:
+        await pool.wait_ready()
+        assert (pool.idle, pool.slots) == (6, 4)
+        long = segment(" ".join(["again"] * 100))
+        jobs = [pool.submit(long, Style("tone")) for _ in range(6)]
+        assert pool.idle == 0
+        await recorder.until(lambda: pool.batch == 4)  # two of each worker
+
+        assert pool.cancel(jobs[0])
+        assert not pool.cancel(jobs[0])
+        assert pool.idle == 1
+        pool.narrow(1)
+        assert (pool.idle, pool.slots) == (0, 2)
+        os.kill(pool.pids[0], signal.SIGKILL)
+        await recorder.until(lambda: "the engine worker died" in recorder.outcomes.values())
+        assert jobs[0] not in recorder.outcomes
+        assert pool.alive == 1
+    finally:
+        await pool.close()

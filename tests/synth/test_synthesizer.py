@@ -29,7 +29,7 @@ class Listener:
         self.failures = []
         self.changed = asyncio.Event()
 
-    def on_audio(self, utterance, segment, speech):
+    def on_audio(self, utterance, segment, speech, last=True):
         self.heard.append((utterance, segment.index, speech.pcm))
         self.changed.set()
 
@@ -138,9 +138,9 @@ async def test_a_closed_utterance_is_heard_no_more(synthesizer, listener):
 
 async def test_a_listener_may_close_its_utterance_while_it_is_told(synthesizer):
     class Leaver(Listener):
-        def on_audio(self, utterance, segment, speech):
+        def on_audio(self, utterance, segment, speech, last=True):
             synthesizer.close_utterance(utterance)
-            super().on_audio(utterance, segment, speech)
+            super().on_audio(utterance, segment, speech, last)
 
     leaver, follower = Leaver(), Listener()
     speak(synthesizer, leaver, "One.", "Two.")

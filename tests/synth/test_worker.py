@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -23,10 +24,12 @@ from voxgate.synth.messages import (
     encode,
     payload_length,
 )
-from voxgate.synth.pool import WORKER_COMMAND
+from voxgate.synth.pool import SETUP, WORKER_COMMAND
 from voxgate.synth.segment import Boundary, Segment, Style
 from voxgate.synth.speech import Speech
 from voxgate.synth.worker import serve
+
+SETUP_JSON = msgspec.json.encode(SETUP).decode()
 
 
 class ScriptedEngine:
@@ -79,7 +82,7 @@ class Gateway:
         return data
 
     def spawn(self, nice=0):
-        command = [*WORKER_COMMAND, str(self.worker_end.fileno()), str(nice)]
+        command = [*WORKER_COMMAND, str(self.worker_end.fileno()), str(nice), SETUP_JSON]
         process = subprocess.Popen(command, pass_fds=[self.worker_end.fileno()])
         self.worker_end.close()
         return process
@@ -96,7 +99,9 @@ def gateway():
 def served(gateway):
     """A gateway in talks with a worker loop; `served.ended()` is what the loop returned once it has ended."""
     result = []
-    thread = threading.Thread(target=lambda: result.append(serve(gateway.worker_end, ScriptedEngine())))
+    thread = threading.Thread(
+        target=lambda: result.append(serve(gateway.worker_end, ScriptedEngine(), ScriptedEngine.info))
+    )
     thread.start()
     assert gateway.reply() == Ready(ScriptedEngine.info)
 
@@ -195,13 +200,16 @@ def test_the_worker_goes_when_the_gateway_is_killed():
     script = textwrap.dedent(
         f"""
         import subprocess, sys, time
-        worker = subprocess.Popen([*{list(WORKER_COMMAND)!r}, sys.argv[1], "0"], pass_fds=[int(sys.argv[1])])
+        fd, setup = sys.argv[1:]
+        worker = subprocess.Popen([*{list(WORKER_COMMAND)!r}, fd, "0", setup], pass_fds=[int(fd)])
         print(worker.pid, flush=True)
         time.sleep(60)
         """
     )
     fd = gateway.worker_end.fileno()
-    parent = subprocess.Popen([sys.executable, "-c", script, str(fd)], pass_fds=[fd], stdout=subprocess.PIPE, text=True)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", script, str(fd), SETUP_JSON], pass_fds=[fd], stdout=subprocess.PIPE, text=True
+    )
     gateway.worker_end.close()
     with gateway.socket, parent:
         assert parent.stdout is not None

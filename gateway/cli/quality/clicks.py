@@ -44,8 +44,8 @@ def judge(sounds: Sequence[Sound], rate: int) -> Verdict:
         near = round(NEAR_S * rate)
         steps.add(np.abs(np.diff(signal)), [(at - 1 - near, at + near) for at in sound.joins])
         hop, window = round(HOP_S * rate), round(WINDOW_S * rate)
-        # The flux from frame n to n + 1, of which the later one is the first to hold samples from n * hop + window on.
-        spans = [((at - window) // hop, at // hop + 1) for at in sound.joins]
+        # Flux n is that from frame n to n + 1: those whose later frame holds samples of both sides.
+        spans = [((at - window) // hop, at // hop) for at in sound.joins]
         fluxes.add(flux(signal, window, hop), spans)
     by_step, worst_step = steps.over()
     by_flux, worst_flux = fluxes.over()

@@ -7,7 +7,7 @@ from voxgate.gateway.cli.bench_capacity import FIRST_LEVEL, Level, _figures, _le
 GOOD = Level(100, 1.0, 0.030, 0.080, 0, 0.007, 0.2)
 
 TOLD = {
-    "play_out": {"gapless_share": 0.998},
+    "play_out": {"gapless": 994, "judged": 997},
     "ttfa_seconds": {"p50": 0.03, "p95": 0.09},
     "errors": {"internal": {"count": 1}},
     "refused": {"overloaded": {"count": 1}, "idle": {"count": 1}},
@@ -22,7 +22,6 @@ TOLD = {
         ({}, True),
         ({"gapless": 0.994}, False),
         ({"first_audio_p95_s": 0.101}, False),
-        ({"errors": 1}, False),
     ],
 )
 def test_a_level_holds_when_everyone_is_served_in_time(change: dict[str, float], holds: bool):
@@ -31,8 +30,8 @@ def test_a_level_holds_when_everyone_is_served_in_time(change: dict[str, float],
     assert level.holds is holds
 
 
-def test_a_level_is_read_from_what_the_load_tool_tells():
-    assert _read(50, json.loads(json.dumps(TOLD))) == Level(50, 0.998, 0.03, 0.09, 3, 0.007, 0.25)
+def test_an_utterance_that_was_refused_or_failed_was_not_heard_without_a_gap():
+    assert _read(50, json.loads(json.dumps(TOLD))) == Level(50, 0.994, 0.03, 0.09, 3, 0.007, 0.25)
 
 
 def test_levels_rise_from_well_below_the_limit_to_beyond_it():

@@ -73,7 +73,7 @@ def test_every_field_was_thought_of():
     assert {field.name for part in (EngineInfo, Style, Segment) for field in fields(part)} == {
         *("name", "revision", "sample_rate", "voice", "speed", "seed", "text", "before", "after", "lead_in"),
         *("urls", "pause_s", "marks"),
-        *("voices", "max_slots", "stepwise", "deterministic", "index", "start", "end"),
+        *("voices", "max_slots", "stepwise", "steps", "deterministic", "index", "start", "end"),
     }
 
 

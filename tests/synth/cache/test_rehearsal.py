@@ -7,6 +7,7 @@ import pytest_asyncio
 from voxgate.synth.cache.levels import Levels
 from voxgate.synth.cache.phrases import Phrase, PhrasesError
 from voxgate.synth.cache.rehearsal import rehearse
+from voxgate.synth.synthesis import Synthesis
 from voxgate.synth.synthesizer import Synthesizer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -14,7 +15,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def synthesizer():
-    synthesizer = Synthesizer(workers=1, nice=0, caches=Levels())
+    caches = Levels()
+    synthesizer = Synthesis([Synthesizer(workers=1, nice=0, caches=caches)], caches)
     await synthesizer.start()
     await synthesizer.wait_ready()
     yield synthesizer
@@ -23,24 +25,24 @@ async def synthesizer():
 
 async def test_every_phrase_is_spoken_once_and_kept(synthesizer):
     await rehearse(synthesizer, [Phrase(text="Good morning."), Phrase(text="Good morning.", speed=1.5)])
-    computed, pinned = synthesizer.compute_s, synthesizer.caches.pinned_bytes
+    computed, pinned = synthesizer.engines["hibari"].compute_s, synthesizer.caches.pinned_bytes
     await rehearse(synthesizer, [Phrase(text="Good morning.")])
 
     assert synthesizer.caches.unspoken == []
     assert pinned > 8 * 0.5 * 48_000  # both speeds, four places each
-    assert (synthesizer.compute_s, synthesizer.caches.pinned_bytes) == (computed, pinned)
+    assert (synthesizer.engines["hibari"].compute_s, synthesizer.caches.pinned_bytes) == (computed, pinned)
     assert synthesizer.backlog == 0
 
 
 async def test_a_worker_that_dies_meanwhile_is_made_up_for(synthesizer):
     def phrases():
-        os.kill(synthesizer.worker_pids[0], signal.SIGKILL)
+        os.kill(synthesizer.engines["hibari"].worker_pids[0], signal.SIGKILL)
         yield from (Phrase(text=f"This is number {number}.") for number in range(3))
 
     await rehearse(synthesizer, phrases())
 
     assert synthesizer.caches.unspoken == []
-    assert synthesizer.restarts == 1
+    assert synthesizer.engines["hibari"].restarts == 1
 
 
 @pytest.mark.parametrize(
