@@ -55,7 +55,7 @@ async def test_a_context_is_one_stream_whole_and_nothing_else(server: str, codec
 async def test_the_first_message_is_as_long_for_the_fiftieth_and_beside_others(server: str):
     async def first_bytes(talk: Talk, name: str) -> int:
         await talk.say("start", name, codec="pcm_s16le", lead_ms=30_000, max_wait_ms=30_000)
-        await talk.say("text", name, text=f"{TEXT}{TEXT}")
+        await talk.say("text", name, text="It was a long sentence and all that there was")
         await talk.say("end", name)
         await talk.until_audio(name)
         return len(talk.heard[name].audio[0][3])

@@ -1,7 +1,8 @@
 """How well the voice is understood: word error rates of whisper-base over the wire, and beside it.
 
 Each sentence is heard three ways: as Opus through a server, its words coming one by one; from the bare engine; and, the
-control that shows that the measure can fail, the latter played backwards.
+control that shows that the measure can fail, the latter played backwards. Errors are counted against the sentence as it
+is to be read ("$5" as "five dollars"): how a recognizer spells what it heard is not the voice's doing.
 """
 
 import tempfile
@@ -9,12 +10,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ....client import connect
+from ....synth.text.normalize.normalizer import normalize
 from ..bench import Figure, server
 from .asr import Listener, assemble_whisper_base, word_error_rate
 from .sentences import sentences
 from .speaking import Bare, Pcm, hear_all
 
 REVERSED = 10
+UNBRACKETED = str.maketrans("()[]", "    ")  # whisper's own normalization drops what is in brackets
 PROMISED_LOSS = 0.5  # points
 PROMISED_REVERSED = 90.0
 
@@ -45,4 +48,5 @@ async def measure(count: int) -> list[Figure]:
 
 def _error_points(listener: Listener, texts: list[str], sounds: Iterable[Pcm], rate: int) -> float:
     heard = [listener.hear(pcm, rate) for pcm in sounds]
-    return 100 * word_error_rate(" ".join(texts[: len(heard)]), " ".join(heard))
+    said = [normalize(text, "en-US").text.translate(UNBRACKETED) for text in texts[: len(heard)]]
+    return 100 * word_error_rate(" ".join(said), " ".join(heard))
