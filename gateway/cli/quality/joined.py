@@ -119,10 +119,9 @@ async def _resumed(connection: Connection, rate: int, chance: random.Random) -> 
     first = np.concatenate([decoder.push(payload) for payload in payloads])[:heard]
     cut = to_float(first)
     fades.fade_out(cut, rate)
-    last = len(cut) - round(fades.FADE_S * rate)
     following = await hear(connection, f"{chance.choice(PHRASES)} Now, where were we?", "pcm_s16le")
     pcm = np.concatenate([fades.to_int16(cut), following])
-    return Sound(pcm, (max(last, 0), len(cut)))
+    return Sound(pcm, (len(cut),))
 
 
 def _spoiled(sound: Sound, chance: random.Random) -> Sound:
