@@ -10,13 +10,11 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..admission.answer import Ask, Permit, Refusal, Waiting
 from ..codecs.packetizer import Format
 from ..synth.engine import Voice
 from ..synth.segment import Segment, Style
+from ..synth.speech import Speech
 from ..synth.wakeup import call_at
 from . import errors
 from .accounts import Account
@@ -292,8 +290,8 @@ class Connection:
 
     # --- the synthesizer's listener --------------------------------------------------------------------------------
 
-    def on_audio(self, utterance: int, segment: Segment, pcm: NDArray[np.int16], last: bool = True) -> None:
-        self.session.audio(utterance, segment, pcm, clock(), last=last)
+    def on_audio(self, utterance: int, segment: Segment, speech: Speech, last: bool = True) -> None:
+        self.session.audio(utterance, segment, speech, clock(), last=last)
         self._changed.set()
 
     def on_failed(self, utterance: int, message: str) -> None:

@@ -14,6 +14,7 @@ from ..admission.answer import Outcome, Permit, Reason, Refusal, Waiting
 from ..codecs.packetizer import Format, Packet
 from ..synth.engine import Voice
 from ..synth.segment import Segment, Style
+from ..synth.speech import Speech
 from ..synth.text.segmenter import Segmenter
 from . import wire
 from .dialect import Close, Dialect, Item, Spoken
@@ -33,6 +34,8 @@ BITE_CHARS = 256  # what is cut into segments in one go …
 SEGMENTS_AHEAD = 4  # … while fewer than these wait to be spoken
 MESSAGE_BYTES = 16_384  # an audio message is closed when it holds this much
 POLL_BYTES = 65_536  # what one poll hands to the socket, so that a cancel never queues behind more
+
+REPEATED_CHARS = 12  # so much of a text may come again by chance
 
 NEVER = float("inf")
 
@@ -123,6 +126,7 @@ class Context:
         self._queued_samples = 0
         self._ready_at = now  # since when the audio that is next has been there, at the latest
         self._dropped = False
+        self._repeated = False  # a delta began with all of the text: told once
         self._idle_at = NEVER
         self._played: int | None = None  # what the listener last reported
         self._heard: int | None = None  # fixed when the context is cancelled
@@ -159,6 +163,10 @@ class Context:
     def feed(self, text: str, now: float) -> None:
         """More text."""
         self.active_at = now
+        if len(text) > self.text_length >= REPEATED_CHARS and not self._repeated and text.startswith(self.source):
+            self._repeated = True
+            span = self.text_length, 2 * self.text_length
+            self._told.append(wire.Warning(self.name, "repeated_text", span, "a delta repeats all the text before it"))
         if text:
             self.text.append(text)
         self.text_length += len(text)
@@ -273,20 +281,22 @@ class Context:
 
     # --- audio back ------------------------------------------------------------------------------------------------
 
-    def audio(self, segment: Segment, pcm: NDArray[np.int16], now: float, *, last: bool = True) -> None:
-        """PCM of one segment, in order and the `last` of it marked, at the voice's rate."""
+    def audio(self, segment: Segment, speech: Speech, now: float, *, last: bool = True) -> None:
+        """Sound of one segment, in order and the `last` of it marked, at the voice's rate."""
+        pcm = speech.pcm
         self._reached.setdefault(Part.SYNTHESIS, now)
         text_from = max(self._timeline.text_end, segment.start)
-        words = self._timeline.extend(segment, pcm, last=last)
+        words = self._timeline.extend(segment, speech, last=last)
         self._owed.append((self._asked.popleft() if last else self._asked[0], self._timeline.seconds))
         if self.settings.timestamps and (last or words):
             listed = tuple(
                 (self.source[word.offset : word.offset + len(word.text)], word.start, word.end, word.offset)
                 for word in words
             )
+            estimated = any(word.estimated for word in words)
             begin, self._told_to = self._told_to, self._timeline.seconds
             text = self.source[text_from : self._timeline.text_end]
-            self._queue.append(Spoken(self.name, begin, self._told_to, text, text_from, listed, estimated=True))
+            self._queue.append(Spoken(self.name, begin, self._told_to, text, text_from, listed, estimated))
         self._push_rest()
         bite = int(FIRST_PUSH_S * self.settings.voice.sample_rate)
         if self.pacer.lead(now) <= 0 and not self._queued_samples and not self._pushes and len(pcm) > bite:

@@ -8,13 +8,12 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from ..admission.answer import Outcome, Permit, Refusal
 from ..codecs.packetizer import Packet, UnsupportedCodec, choose_format
 from ..synth.engine import Voice
 from ..synth.segment import Segment, Style, Urls
+from ..synth.speech import Speech
 from . import wire
 from .context import NEVER, POLL_BYTES, Context, Failure, Settings
 from .dialect import Call, Close, Dialect, Item, Reply
@@ -345,11 +344,11 @@ class Session:
         context.admitted(answer)
         self._index(context)
 
-    def audio(self, utterance: int, segment: Segment, pcm: NDArray[np.int16], now: float, *, last: bool = True) -> None:
-        """PCM of one segment of an utterance, the `last` of it marked; thrown away when its context has ended."""
+    def audio(self, utterance: int, segment: Segment, speech: Speech, now: float, *, last: bool = True) -> None:
+        """Sound of one segment of an utterance, the `last` of it marked; thrown away when its context has ended."""
         context = self._by_utterance.get(utterance)
         if context is not None:
-            context.audio(segment, pcm, now, last=last)
+            context.audio(segment, speech, now, last=last)
 
     def failed(self, utterance: int, message: str, now: float) -> None:
         """The engine lost this utterance."""

@@ -1,7 +1,7 @@
 """Which text sounds when: the segments of a context laid along its samples.
 
-Word times are estimated here from the voiced part of each segment's samples; an engine that knows its own durations
-will say better. Of a segment that comes in parts only those words are told that lie within what has come, at the pace
+Word times are those of the engine; where it has none they are estimated here from the voiced part of each segment's
+samples. Of a segment that comes in parts only those words are told that lie within what has come, at the pace
 of the segments before. Knows text and sample counts, no wire and no clock.
 """
 
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..synth.segment import Segment
+from ..synth.speech import Speech, unpack_times, words_of
 
 VOICED = 184  # |int16| of -45 dBFS: where speech is told from its own padding
 FIRST_PACE_S = 0.062  # per letter (a space counts as one), until a segment has been heard whole
-_WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Word:
     start: float
     end: float
     offset: int
+    estimated: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +60,26 @@ class Timeline:
         self._unfolding: _Unfolding | None = None
         self._pace_s = FIRST_PACE_S
 
-    def append(self, segment: Segment, pcm: NDArray[np.int16]) -> tuple[Word, ...]:
-        """Lays `segment`, spoken as `pcm` at the engine's rate, behind what is there; returns its words."""
+    def append(self, segment: Segment, speech: Speech) -> tuple[Word, ...]:
+        """Lays `segment`, spoken at the engine's rate, behind what is there; returns its words."""
         begin = self.samples
-        self.samples += len(pcm)
+        self.samples += len(speech.pcm)
         self.seconds = self.samples / self.source_rate
         self.text_end = segment.end
-        words = _estimate(segment, begin, pcm, self.source_rate)
+        words = _told(segment, begin, speech, self.source_rate)
+        if words is None:
+            words = _estimate(segment, begin, speech.pcm, self.source_rate)
         self._spans.append(_Span(self.seconds, segment.end, words))
         return words
 
-    def extend(self, segment: Segment, pcm: NDArray[np.int16], *, last: bool) -> tuple[Word, ...]:
+    def extend(self, segment: Segment, speech: Speech, *, last: bool) -> tuple[Word, ...]:
         """`append` for a segment that comes in parts, the `last` of them marked; the words known from this one on."""
         unfolding, self._unfolding = self._unfolding, None
         if unfolding is None:
             if last:
-                return self.append(segment, pcm)
+                return self.append(segment, speech)
             unfolding = _Unfolding(segment, _words(segment))
-        begin = self.samples
+        pcm, begin = speech.pcm, self.samples
         self.samples += len(pcm)
         self.seconds = self.samples / self.source_rate
         if sound := _voiced(pcm):
@@ -133,6 +136,27 @@ class Timeline:
         return offset
 
 
+def _told(segment: Segment, begin: int, speech: Speech, rate: int) -> tuple[Word, ...] | None:
+    """The words that are said, by the engine's own times; None when it gave none."""
+    if not speech.times:
+        return None
+    words = words_of(segment.text)
+    times = unpack_times(speech.times, len(words))
+    if times is None:
+        return None
+    return tuple(
+        Word(
+            word[0],
+            round((begin + start) / rate, 3),
+            round((begin + end) / rate, 3),
+            segment.start + word.start(),
+            False,
+        )
+        for word, (start, end) in zip(words, times, strict=True)
+        if end > start
+    )
+
+
 def _estimate(segment: Segment, begin: int, pcm: NDArray[np.int16], rate: int) -> tuple[Word, ...]:
     """Spreads the segment's words over its voiced samples, each by its length in letters (a space counts as one)."""
     words, sound = _words(segment), _voiced(pcm)
@@ -145,7 +169,7 @@ def _estimate(segment: Segment, begin: int, pcm: NDArray[np.int16], rate: int) -
 
 
 def _words(segment: Segment) -> list[re.Match[str]]:
-    return [match for match in _WORD.finditer(segment.text) if any(map(str.isalnum, match[0]))]
+    return [word for word in words_of(segment.text) if any(map(str.isalnum, word[0]))]
 
 
 def _voiced(pcm: NDArray[np.int16]) -> tuple[int, int] | None:

@@ -148,7 +148,11 @@ class Flushed(ServerMessage, frozen=True):
 
 
 class Warning(ServerMessage, frozen=True):
-    """Something of the text is left out; the context goes on. `span`: code points of the context's text."""
+    """Something is wrong with the text; the context goes on. `span`: code points of the context's text.
+
+    `unsupported_text`: these words are left out. `repeated_text`: a delta began with all the text before it; it is
+    spoken as it came, but text is wanted as deltas, not as all of it again and again.
+    """
 
     context: str
     code: str

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ..client import Audio, Cancelled, Done, Event, PlayoutClock, Started, Words
+from .lengths import Lengths
 
 REFUSALS = frozenset({"overloaded", "rate_limited", "voice_loading", "too_many_contexts"})
 _MAX_STOPS = 1000  # of one utterance, kept until its word times are known
@@ -66,7 +67,7 @@ class Listening:
         self._stops: list[tuple[int, float, float]] = []  # first sample after it, begin, end
         self._words: list[tuple[float, int]] = []  # begin in seconds, offset
         self._audio_at: float | None = None
-        self._packets = 0
+        self._lengths: Lengths | None = None
         self._cancelled_at: float | None = None
         self._confirmed_at: float | None = None
 
@@ -91,6 +92,7 @@ class Listening:
             case Started():
                 self.started = event
                 self.clock = PlayoutClock(event.sample_rate, self.began_at)
+                self._lengths = Lengths(event)
             case Words(words=words):
                 self._words.extend((word.start, word.offset) for word in words)
             case Done(samples=samples):
@@ -150,25 +152,12 @@ class Listening:
 
     def _on_audio(self, audio: Audio) -> None:
         self._audio_at = audio.received_at
-        if self.started is None or self.clock is None:
+        if self.clock is None or self._lengths is None:
             return
         gap = self.clock.feed(audio.start, audio.received_at)
         if gap and not self.slow and len(self._stops) < _MAX_STOPS:
             self._stops.append((audio.start, audio.received_at - gap, audio.received_at))
-        self.samples = max(self.samples, self._end_of(audio, self.started))
-
-    def _end_of(self, audio: Audio, started: Started) -> int:
-        """The sample behind a message, as its headers tell; where they do not, its first one."""
-        match started.codec:
-            case "opus":
-                self._packets += audio.packet_count()
-                return self._packets * started.frame_samples - started.pre_skip
-            case "pcm_s16le":
-                return audio.start + len(audio.payload) // 2
-            case "mulaw" | "alaw":
-                return audio.start + len(audio.payload)
-            case _:
-                return audio.start
+        self.samples = max(self.samples, self._lengths.end_of(audio))
 
     def _result(self, outcome: Outcome, reason: str, ended_at: float) -> Result:
         owed = [end - begin for _, begin, end in self.owed()]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .segment import Segment, Style
+from .speech import Speech
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,9 @@ class SegmentEngine(Protocol):
         """Run every code path once, so that the first caller waits no longer than the thousandth."""
         ...
 
-    def synthesize(self, segment: Segment, style: Style) -> NDArray[np.int16]:
-        """Mono PCM [samples] at `info.sample_rate`, joins already trimmed for `segment.before` and `segment.after`.
+    def synthesize(self, segment: Segment, style: Style) -> Speech:
+        """Sound at `info.sample_rate`, joins already trimmed for `segment.before` and `segment.after`; and its words'
+        times where the engine has them.
 
         Raises `ValueError` for a voice or text it cannot speak; anything else counts as a broken engine.
         """

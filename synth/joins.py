@@ -98,14 +98,25 @@ def with_pause(lead: Silence, before: Boundary, pause_s: float, pace: float) -> 
     return Silence(max(own.least, wanted), max(own.most, wanted), False)
 
 
+@dataclass(frozen=True, slots=True)
+class Trimmed:
+    signal: Signal
+    shift: int  # sample n of what was trimmed is sample n + shift now
+
+
 def trim(signal: Signal, rate: int, lead: Silence, tail: Silence, pace: float = 1.0) -> Signal:
     """`signal` with its silence at both ends brought within `lead` and `tail` at the speaking rate `pace`.
 
     A signal without anything audible is returned as it is.
     """
+    return trimmed(signal, rate, lead, tail, pace).signal
+
+
+def trimmed(signal: Signal, rate: int, lead: Silence, tail: Silence, pace: float = 1.0) -> Trimmed:
+    """`trim`, and where things are now."""
     sound = audible(signal, rate)
     if sound is None:
-        return signal
+        return Trimmed(signal, 0)
     first, last = sound
     start, pad_left = _edge(first, lead.at(pace), rate)
     kept_right, pad_right = _edge(len(signal) - last, tail.at(pace), rate)
@@ -115,7 +126,7 @@ def trim(signal: Signal, rate: int, lead: Silence, tail: Silence, pace: float = 
         fade_in(out[pad_left:], rate)
     if kept_right or pad_right:
         fade_out(out[: len(out) - pad_right], rate)
-    return out
+    return Trimmed(out, pad_left - start)
 
 
 def audible(signal: Signal, rate: int) -> tuple[int, int] | None:

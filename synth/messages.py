@@ -12,9 +12,11 @@ import msgspec
 
 from .engine import EngineInfo
 from .segment import Segment, Style
+from .text.limits import TEXT_CODE_POINTS, VALUE_CODE_POINTS
 
 PREFIX = struct.Struct("!I")  # payload length
-MAX_REQUEST_BYTES = 64 * 1024  # a segment is a few hundred characters, its lead-in as much again
+# A segment and its lead-in in four bytes each, every other code point of it a word that is marked, and all the rest.
+MAX_REQUEST_BYTES = 4 * (2 * TEXT_CODE_POINTS + TEXT_CODE_POINTS // 2 * (VALUE_CODE_POINTS + 8)) + 4096
 MAX_REPLY_BYTES = 32 * 1024 * 1024  # a minute of 24 kHz PCM is under 3 MB
 
 
@@ -78,6 +80,7 @@ class Spoken(msgspec.Struct, frozen=True, array_like=True, tag="spoken"):
     pcm: bytes  # int16, mono, native byte order: both ends are the same machine
     compute_s: float  # time in the engine alone
     last: bool = True  # False: a stepwise engine is not done with this segment
+    times: bytes = b""  # of the words, as `Speech` has them
 
 
 class Figures(msgspec.Struct, frozen=True, array_like=True, tag="figures"):

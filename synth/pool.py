@@ -21,13 +21,13 @@ from typing import Protocol
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from .engine import EngineInfo, Setup
 from .link import START_DEADLINE_S, Link
 from .messages import Cancel, Cover, Failed, Hold, Narrow, Spoken, Synthesize
 from .registry import BUNDLED, DEFAULT
-from .segment import Segment, Style
+from .segment import Segment, Style, without_margins
+from .speech import Speech
 
 logger = logging.getLogger("voxgate.pool")
 
@@ -54,7 +54,7 @@ class PoolListener(Protocol):
         """A worker can take a job."""
         ...
 
-    def on_spoken(self, job: int, pcm: NDArray[np.int16], compute_s: float, last: bool) -> None:
+    def on_spoken(self, job: int, speech: Speech, compute_s: float, last: bool) -> None:
         """Sound of a job; not the `last` of it only where the engine is stepwise."""
         ...
 
@@ -177,7 +177,7 @@ class Pool:
             self._by_job[job] = worker
         else:
             worker = (self._idle_express if express and self._idle_express else self._idle_bulk).pop()
-        worker.give(Synthesize(job, segment, style, covered_until), self._job_deadline_s)
+        worker.give(Synthesize(job, without_margins(segment), style, covered_until), self._job_deadline_s)
         return job
 
     # Of a stepwise engine; jobs of others run to their end.
@@ -242,8 +242,8 @@ class Pool:
         elif over:
             del self._by_job[reply.job]
         match reply:
-            case Spoken(job, pcm, compute_s, last):
-                self._listener.on_spoken(job, np.frombuffer(pcm, np.int16), compute_s, last)
+            case Spoken(job, pcm, compute_s, last, times):
+                self._listener.on_spoken(job, Speech(np.frombuffer(pcm, np.int16), times), compute_s, last)
             case Failed(job, message, broken):
                 self._listener.on_failed(job, message)
                 if broken:

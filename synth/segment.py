@@ -1,6 +1,6 @@
 """What travels through synthesis: a segment, the boundaries it lies between, and what an engine is asked for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
 
@@ -55,6 +55,16 @@ class Segment:
     lead_in: str = ""
     pause_s: float = 0.0  # at any speed
     marks: tuple[Mark, ...] = ()
+
+
+def without_margins(segment: Segment) -> Segment:
+    """`segment` as an engine is given it: white space around it, of which there may be any amount, makes no sound."""
+    text = segment.text.strip()
+    lead = len(segment.text) - len(segment.text.lstrip())
+    marks = tuple(replace(mark, start=mark.start - lead, end=mark.end - lead) for mark in segment.marks)
+    start = segment.start + lead
+    end = start + len(text)
+    return replace(segment, text=text, start=start, end=end, lead_in=segment.lead_in.strip(), marks=marks)
 
 
 @dataclass(frozen=True, slots=True)

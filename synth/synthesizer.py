@@ -28,6 +28,7 @@ from .occupancy import RESTART_S, Occupancy
 from .pool import JOB_DEADLINE_S, SETUP, Pool
 from .scheduler import Scheduler
 from .segment import Segment, Style
+from .speech import Speech
 from .wakeup import call_at
 
 TARGET_LEAD_S = 4.0  # a listener with so much audio in hand does not need a core
@@ -38,7 +39,7 @@ BULK_NICE = 15  # leaves an express worker 97 % of a core it shares with a bulk 
 class Listener(Protocol):
     """Called on the event loop; must not block, may call the synthesizer back."""
 
-    def on_audio(self, utterance: int, segment: Segment, pcm: NDArray[np.int16], last: bool = True) -> None:
+    def on_audio(self, utterance: int, segment: Segment, speech: Speech, last: bool = True) -> None:
         """Sound of a segment, in order, the `last` of it marked; may be empty."""
         ...
 
@@ -79,7 +80,7 @@ class Synthesizer:
         self.caches = caches or Levels()
         self._fresh = Scheduler(self.target_lead_s)
         self._missed = Scheduler(self.target_lead_s)
-        self._hits: deque[tuple[_Utterance, Segment, NDArray[np.int16]]] = deque()
+        self._hits: deque[tuple[_Utterance, Segment, Speech]] = deque()
         self._pool = Pool(self, workers=workers, nice=nice, express=express, setup=setup, job_deadline_s=job_deadline_s)
         self._utterances: dict[int, _Utterance] = {}
         self._jobs: dict[int, tuple[_Utterance, Segment]] = {}
@@ -235,32 +236,32 @@ class Synthesizer:
     def on_idle(self) -> None:
         self._dispatch()
 
-    def on_spoken(self, job: int, pcm: NDArray[np.int16], compute_s: float, last: bool) -> None:
+    def on_spoken(self, job: int, speech: Speech, compute_s: float, last: bool) -> None:
         self.compute_s += compute_s
-        self.audio_s += self._seconds(pcm)
+        self.audio_s += self._seconds(speech)
         if self._pool.stepwise:
-            self._on_chunk(job, pcm, last)
+            self._on_chunk(job, speech, last)
             return
         record, segment = self._jobs.pop(job)
         self._cost.end(job, self._clock(), characters=len(segment.text), compute_s=compute_s)
         if self._utterances.get(record.id) is record:
-            self.caches.put(record.key, pcm)
+            self.caches.put(record.key, speech)
             self._missed.done(record.id)
-            self._deliver(record, segment, pcm)
+            self._deliver(record, segment, speech)
 
-    def _on_chunk(self, job: int, pcm: NDArray[np.int16], last: bool) -> None:
+    def _on_chunk(self, job: int, speech: Speech, last: bool) -> None:
         """Jobs whose utterance is closed are cancelled, so whoever a chunk belongs to is there."""
         record, segment = self._jobs[job]
         chunks = self._chunks[job]
-        chunks.append(pcm)
-        record.told_until = max(record.told_until, self._clock()) + self._seconds(pcm)  # as its worker reckons
+        chunks.append(speech.pcm)
+        record.told_until = max(record.told_until, self._clock()) + self._seconds(speech)  # as its worker reckons
         if last:
             self._occupancy.measure(self._clock() - self._begun_at[job])
             self._forget(job)
             record.job = 0
-            self.caches.put(record.key, np.concatenate(chunks))
+            self.caches.put(record.key, Speech(np.concatenate(chunks)))
             self._missed.done(record.id)
-        self._deliver(record, segment, pcm, last)
+        self._deliver(record, segment, speech, last)
 
     def on_failed(self, job: int, message: str) -> None:
         record, _segment = self._jobs[job]
@@ -289,50 +290,50 @@ class Synthesizer:
             utterance, segment = work
             record = self._utterances[utterance]
             record.key = key_of(info, record.style, segment)
-            if (pcm := self.caches.get(record.key)) is not None:
-                self._hit(record, segment, pcm)
+            if (speech := self.caches.get(record.key)) is not None:
+                self._hit(record, segment, speech)
             elif not self.caches.fetch(record.key, partial(self._fetched, record, segment)):
                 self._missed.push(utterance, segment)
 
-    def _fetched(self, record: _Utterance, segment: Segment, pcm: NDArray[np.int16] | None) -> None:
+    def _fetched(self, record: _Utterance, segment: Segment, speech: Speech | None) -> None:
         if self._utterances.get(record.id) is not record:
             return
-        if pcm is not None:
-            self._hit(record, segment, pcm)
+        if speech is not None:
+            self._hit(record, segment, speech)
         else:
             self._missed.push(record.id, segment)
             self._dispatch()
 
-    def _hit(self, record: _Utterance, segment: Segment, pcm: NDArray[np.int16]) -> None:
+    def _hit(self, record: _Utterance, segment: Segment, speech: Speech) -> None:
         """Deliver it in a turn of the loop of its own: `speak` must not call back, and sockets are served between."""
-        self._hits.append((record, segment, pcm))
+        self._hits.append((record, segment, speech))
         if len(self._hits) == 1:
             asyncio.get_running_loop().call_soon(self._deliver_hit)
 
     def _deliver_hit(self) -> None:
-        record, segment, pcm = self._hits.popleft()
+        record, segment, speech = self._hits.popleft()
         if self._hits:
             asyncio.get_running_loop().call_soon(self._deliver_hit)
         if self._utterances.get(record.id) is record:
-            self._deliver(record, segment, pcm)
+            self._deliver(record, segment, speech)
 
-    def _deliver(self, record: _Utterance, segment: Segment, pcm: NDArray[np.int16], last: bool = True) -> None:
+    def _deliver(self, record: _Utterance, segment: Segment, speech: Speech, last: bool = True) -> None:
         # Until the listener says better, it has this much more in hand: or the same utterance would be next again.
         record.heard = True
-        self._cover(record, max(record.covered_until, self._clock()) + self._seconds(pcm))
+        self._cover(record, max(record.covered_until, self._clock()) + self._seconds(speech))
         if last:
             self._fresh.done(record.id)
             self._dispatch()  # before the listener: encoding takes longer than handing out the next segment
-        record.listener.on_audio(record.id, segment, pcm, last)
+        record.listener.on_audio(record.id, segment, speech, last)
 
     def _cover(self, record: _Utterance, until: float) -> None:
         record.covered_until = until
         self._fresh.cover(record.id, until)
         self._missed.cover(record.id, until)
 
-    def _seconds(self, pcm: NDArray[np.int16]) -> float:
+    def _seconds(self, speech: Speech) -> float:
         assert self._pool.info is not None
-        return len(pcm) / self._pool.info.sample_rate
+        return len(speech.pcm) / self._pool.info.sample_rate
 
     # --- dispatch -----------------------------------------------------------------------------------------------
 
@@ -355,9 +356,9 @@ class Synthesizer:
         while work := self._next_missed(now):
             utterance, segment = work
             record = self._utterances[utterance]
-            if (pcm := self.caches.get_late(record.key)) is not None:
+            if (speech := self.caches.get_late(record.key)) is not None:
                 self._missed.done(utterance)
-                self._hit(record, segment, pcm)
+                self._hit(record, segment, speech)
             else:
                 self._submit(record, segment)
         wakes = [self._fresh.wake_at(now), self._missed.wake_at(now) if self._pool.idle else None]

@@ -87,13 +87,13 @@ def answer(engine: SegmentEngine, request: Synthesize) -> Spoken | Failed:
     """Speak one segment; whatever goes wrong with it is an answer, not the end of the worker."""
     began_at = time.perf_counter()
     try:
-        pcm = engine.synthesize(request.segment, request.style)
+        speech = engine.synthesize(request.segment, request.style)
     except ValueError as error:
         return Failed(request.job, str(error))
     except Exception as error:
         logger.exception("job %d failed", request.job)
         return Failed(request.job, f"{type(error).__name__}: {error}", broken=True)
-    return Spoken(request.job, pcm.tobytes(), time.perf_counter() - began_at)
+    return Spoken(request.job, speech.pcm.tobytes(), time.perf_counter() - began_at, times=speech.times)
 
 
 def _receive(connection: socket.socket) -> Synthesize | None:

@@ -15,16 +15,17 @@ from voxgate.gateway.stage import Part
 from voxgate.gateway.wire import EngineState
 from voxgate.synth.engine import Voice
 from voxgate.synth.segment import Segment, Style
+from voxgate.synth.speech import Speech
 
 RATE = 24000
 HEART = Voice("heart", "en-US", "scripted", "realtime", RATE)
 SECONDS_PER_WORD = 0.24  # a whole number of 20 ms frames
 
 
-def spoken(segment: Segment) -> NDArray[np.int16]:
+def spoken(segment: Segment) -> Speech:
     """What the scripted voice makes of a segment: a loud tone, 0.24 s for each word."""
     samples = int(len(segment.text.split()) * SECONDS_PER_WORD * RATE)
-    return (8000 * np.sin(np.arange(samples) * 2 * np.pi * 220 / RATE)).astype(np.int16)
+    return Speech((8000 * np.sin(np.arange(samples) * 2 * np.pi * 220 / RATE)).astype(np.int16))
 
 
 @dataclass

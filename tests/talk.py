@@ -31,6 +31,11 @@ class Heard:
         return message
 
     @property
+    def words(self) -> list[list[Any]]:
+        """Of all `words` messages: text, start, end, offset."""
+        return [word for message in self.messages if message["type"] == "words" for word in message["words"]]
+
+    @property
     def format(self) -> Format:
         started = self.only("started")
         return Format(started["codec"], started["sample_rate"], started["frame_samples"], started["pre_skip"])

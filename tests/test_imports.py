@@ -30,12 +30,21 @@ ALSO_MAY_IMPORT = {
     "gateway/cli/bench_afternoon.py": {"client"},
     "gateway/cli/bench_capacity.py": {"client", "loadtest"},
     "gateway/cli/loadtest.py": {"client", "loadtest"},
+    "gateway/cli/quality/speaking.py": {"client"},
+    "gateway/cli/bench_quality.py": {"client"},
+    "gateway/cli/quality/joined.py": {"client"},
+    "gateway/cli/quality/understood.py": {"client"},
 }
 # Drivers of models, devices and stores, and the file that knows each; an engine may be two.
 DRIVEN_BY = {
     "cuda": {"synth/chattts/cuda.py"},
     "gevent": {"loadtest/locustfile.py"},
-    "hibari": {"gateway/cli/bench_afternoon.py", "synth/engines/hibari.py", "synth/engines/waveform.py"},
+    "hibari": {
+        "gateway/cli/bench_afternoon.py",
+        "synth/engines/hibari.py",
+        "synth/engines/pronunciation.py",
+        "synth/engines/waveform.py",
+    },
     "lameenc": {"codecs/mp3.py"},
     "locust": {"loadtest/locustfile.py"},
     "onnx": {"synth/chattts/onnx_build.py"},

@@ -47,9 +47,10 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     ttfa.add_argument("--json", metavar="FILE", help="write the figures as JSON, too; - for stdout, without the table")
     ttfa.add_argument("--check", action="store_true", help="exit with 1 when a promise is missed")
     ttfa.set_defaults(func=run)
-    from . import bench_afternoon, bench_capacity
+    from . import bench_afternoon, bench_capacity, bench_quality
 
     bench_capacity.register(benchmarks)
+    bench_quality.register(benchmarks)
     bench_afternoon.register(benchmarks)
 
 
@@ -223,7 +224,7 @@ class RawVoice:
         from ...synth.segment import Boundary, Segment
 
         segment = Segment(0, text, 0, len(text), Boundary.START, Boundary.END)
-        return self._engine.synthesize(segment, self._style)
+        return self._engine.synthesize(segment, self._style).pcm
 
     def encode(self, pcm: NDArray[np.int16]) -> None:
         """All of `pcm` by the encoder as it ships."""
@@ -234,7 +235,7 @@ class RawVoice:
         segmenter = self._segmenter()
         segment = (segmenter.push(text) + segmenter.end())[0]
         began_at = time.perf_counter()
-        pcm = self._engine.synthesize(segment, self._style)
+        pcm = self._engine.synthesize(segment, self._style).pcm
         spoken_at = time.perf_counter()
         self._packetizer().push(pcm[: self._first_samples])
         first_at = time.perf_counter()

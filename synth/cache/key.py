@@ -14,7 +14,7 @@ from ..engine import EngineInfo
 from ..segment import Segment, Style
 from ..text.normalize.normalizer import REVISION as NORMALIZER
 
-REVISION = 1  # of this encoding and of whatever else is done to the samples between the engine and the caches
+REVISION = 2  # of this encoding and of whatever else is done to the samples between the engine and the caches
 KEY_BYTES = 16
 
 _encoder = msgspec.msgpack.Encoder()

@@ -7,23 +7,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..speech import Speech
 from .memory import Memory
 
-Pcm = NDArray[np.int16]
-Answer = Callable[[Pcm | None], None]
+Answer = Callable[[Speech | None], None]
 
 
 class Store(Protocol):
     """A cache behind a wire (redis.py). Its calls return at once, on the event loop."""
 
-    def fetch(self, key: bytes, answer: Callable[[str, Pcm | None], None]) -> str:
-        """ "asked": `answer(result, pcm)` will be called once, later and within the budget; else why it was not."""
+    def fetch(self, key: bytes, answer: Callable[[str, Speech | None], None]) -> str:
+        """ "asked": `answer(result, speech)` will be called once, later and within the budget; else why it was not."""
         ...
 
-    def put(self, key: bytes, pcm: Pcm) -> str:
+    def put(self, key: bytes, speech: Speech) -> str:
         """ "sent", or why it was not: nothing waits for room."""
         ...
 
@@ -34,7 +31,7 @@ class Levels:
     """`requests[level, result]` counts look-ups; a segment is looked for in "phrases", "memory" and "redis" in turn."""
 
     def __init__(self, memory_bytes: int = 0, store: Store | None = None) -> None:
-        self._phrases: dict[bytes, Pcm | None] = {}  # None: to be kept when it is spoken
+        self._phrases: dict[bytes, Speech | None] = {}  # None: to be kept when it is spoken
         self._memory = Memory(memory_bytes) if memory_bytes else None
         self._store = store
         self.requests: Counter[tuple[str, str]] = Counter()
@@ -48,11 +45,11 @@ class Levels:
     @property
     def unspoken(self) -> list[bytes]:
         """Pinned keys that nothing has been put under."""
-        return [key for key, pcm in self._phrases.items() if pcm is None]
+        return [key for key, speech in self._phrases.items() if speech is None]
 
     @property
     def pinned_bytes(self) -> int:
-        return sum(pcm.nbytes for pcm in self._phrases.values() if pcm is not None)
+        return sum(speech.pcm.nbytes for speech in self._phrases.values() if speech is not None)
 
     @property
     def memory_bytes(self) -> int:
@@ -62,60 +59,60 @@ class Levels:
         """Whether `get` would find it; counts as no look-up."""
         return self._phrases.get(key) is not None or (self._memory is not None and key in self._memory)
 
-    def get(self, key: bytes) -> Pcm | None:
+    def get(self, key: bytes) -> Speech | None:
         """What this process has."""
         if self._phrases:
-            pcm = self._phrases.get(key)
-            self._count("phrases", pcm)
-            if pcm is not None:
-                return pcm
+            speech = self._phrases.get(key)
+            self._count("phrases", speech)
+            if speech is not None:
+                return speech
         if self._memory is not None:
-            pcm = self._memory.get(key)
-            self._count("memory", pcm)
-            return pcm
+            speech = self._memory.get(key)
+            self._count("memory", speech)
+            return speech
         return None
 
-    def get_late(self, key: bytes) -> Pcm | None:
+    def get_late(self, key: bytes) -> Speech | None:
         """What has come since `get` found nothing: the same sentence was spoken for someone else meanwhile."""
-        pcm = self._phrases.get(key)
-        if pcm is None and self._memory is not None:
-            pcm = self._memory.get(key)
-        if pcm is not None:
+        speech = self._phrases.get(key)
+        if speech is None and self._memory is not None:
+            speech = self._memory.get(key)
+        if speech is not None:
             self.requests["memory", "late_hit"] += 1
-        return pcm
+        return speech
 
     def fetch(self, key: bytes, answer: Answer) -> bool:
         """Ask the store, after `get` found nothing. False: there is none to be asked, and `answer` is not called."""
         if self._store is None:
             return False
 
-        def fetched(result: str, pcm: Pcm | None) -> None:
+        def fetched(result: str, speech: Speech | None) -> None:
             self.requests["redis", result] += 1
-            if pcm is not None:
-                self._keep(key, pcm)
-            answer(pcm)
+            if speech is not None:
+                self._keep(key, speech)
+            answer(speech)
 
         asked = self._store.fetch(key, fetched)
         if asked != "asked":
             self.requests["redis", asked] += 1
         return asked == "asked"
 
-    def put(self, key: bytes, pcm: Pcm) -> None:
+    def put(self, key: bytes, speech: Speech) -> None:
         """Keep the whole of a segment, as it was spoken."""
-        self._keep(key, pcm)
+        self._keep(key, speech)
         if self._store is not None:
-            self.writes[self._store.put(key, pcm)] += 1
+            self.writes[self._store.put(key, speech)] += 1
 
     async def close(self) -> None:
         if self._store is not None:
             await self._store.close()
 
-    def _keep(self, key: bytes, pcm: Pcm) -> None:
+    def _keep(self, key: bytes, speech: Speech) -> None:
         if key in self._phrases:
-            pcm.flags.writeable = False
-            self._phrases[key] = pcm
+            speech.pcm.flags.writeable = False
+            self._phrases[key] = speech
         elif self._memory is not None:
-            self._memory.put(key, pcm)
+            self._memory.put(key, speech)
 
-    def _count(self, level: str, pcm: Pcm | None) -> None:
-        self.requests[level, "miss" if pcm is None else "hit"] += 1
+    def _count(self, level: str, speech: Speech | None) -> None:
+        self.requests[level, "miss" if speech is None else "hit"] += 1

@@ -1,4 +1,4 @@
-"""The shared level: PCM in a Redis that may be slow, full, dead or filled with rubbish, and no listener notices.
+"""The shared level: speech in a Redis that may be slow, full, dead or filled with rubbish, and no listener notices.
 
 A look-up has a budget after which it counts as a miss. Breakers, one for reads and one for writes (a full Redis still
 answers), keep a dead one from being asked at all. Writes are sent and forgotten; what finds too many under way is not
@@ -15,18 +15,18 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from ..speech import Speech
 from .breaker import Breaker
 
 logger = logging.getLogger("voxgate.cache")
 
 NAMESPACE = b"voxgate:pcm:"
-HEADER = struct.Struct("!HII")  # version, bytes of samples, CRC-32 of them
-HEADER_VERSION = 1
+HEADER = struct.Struct("!HIII")  # version, bytes of samples, bytes of times behind them, CRC-32 of both
+HEADER_VERSION = 2
 LITTLE = np.dtype("<i2")
 
 MOST_LOOKUPS = 64  # under way, those given up on and not yet undone included
@@ -34,8 +34,7 @@ MOST_WRITES = 4  # each holds up to 350 kB in the socket's buffer
 CONNECT_S = 0.5
 WRITE_S = 0.5
 
-Pcm = NDArray[np.int16]
-Answer = Callable[[str, Pcm | None], None]
+Answer = Callable[[str, Speech | None], None]
 
 
 class BadUrl(ValueError):
@@ -76,7 +75,7 @@ class RedisStore:
         return self._writes.closed
 
     def fetch(self, key: bytes, answer: Answer) -> str:
-        """ "asked": `answer(result, pcm)` follows, once, within the budget; else "busy" or "open", and it does not.
+        """ "asked": `answer(result, speech)` follows, once, within the budget; else "busy" or "open", and it does not.
 
         The results are "hit", "miss", "timeout", "error" and "damaged".
         """
@@ -90,14 +89,14 @@ class RedisStore:
         lookup.timer = asyncio.get_running_loop().call_later(self._budget_s, lookup.finish, "timeout")
         return "asked"
 
-    def put(self, key: bytes, pcm: Pcm) -> str:
+    def put(self, key: bytes, speech: Speech) -> str:
         """ "sent", "busy" or "open"."""
         if len(self._sending) >= MOST_WRITES:
             return "busy"
         attempt = self._writes.attempt(self._clock())
         if attempt is None:
             return "open"
-        _start(self._write(key, pcm, attempt), self._sending)
+        _start(self._write(key, speech, attempt), self._sending)
         return "sent"
 
     async def settled(self) -> None:
@@ -123,15 +122,15 @@ class RedisStore:
             return
         if value is None:
             lookup.finish("miss")
-        elif not isinstance(value, bytes) or (pcm := unpack(value)) is None:
+        elif not isinstance(value, bytes) or (speech := unpack(value)) is None:
             lookup.finish("damaged")
         else:
-            lookup.finish("hit", pcm)
+            lookup.finish("hit", speech)
 
-    async def _write(self, key: bytes, pcm: Pcm, attempt: int) -> None:
+    async def _write(self, key: bytes, speech: Speech, attempt: int) -> None:
         try:
             async with asyncio.timeout(WRITE_S):
-                await self._redis.set(NAMESPACE + key, pack(pcm), px=self._ttl_ms)
+                await self._redis.set(NAMESPACE + key, pack(speech), px=self._ttl_ms)
         except Exception as error:
             logger.debug("a write failed: %s", error)
             _tell(self._writes, "writing to", attempt, False, self._clock())
@@ -150,7 +149,7 @@ class _Lookup:
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
 
-    def finish(self, result: str, pcm: Pcm | None = None) -> None:
+    def finish(self, result: str, speech: Speech | None = None) -> None:
         answer, self._answer = self._answer, None
         if answer is None:
             return
@@ -159,25 +158,28 @@ class _Lookup:
         if result == "timeout" and self.task is not None:
             self.task.cancel()  # its connection is closed with it: the reply may still come
         _tell(self._breaker, "asking", self._attempt, result not in ("timeout", "error"), self._clock())
-        answer(result, pcm)
+        answer(result, speech)
 
 
-def pack(pcm: Pcm) -> bytes:
-    """`pcm` as it is stored."""
-    samples = pcm.astype(LITTLE, copy=False).tobytes()
-    return HEADER.pack(HEADER_VERSION, len(samples), zlib.crc32(samples)) + samples
+def pack(speech: Speech) -> bytes:
+    """`speech` as it is stored."""
+    samples = speech.pcm.astype(LITTLE, copy=False).tobytes()
+    checksum = zlib.crc32(speech.times, zlib.crc32(samples))
+    return HEADER.pack(HEADER_VERSION, len(samples), len(speech.times), checksum) + samples + speech.times
 
 
-def unpack(value: bytes) -> Pcm | None:
-    """The samples, read-only; None unless `value` is whole, undamaged and of this version."""
+def unpack(value: bytes) -> Speech | None:
+    """What was stored, read-only; None unless `value` is whole, undamaged and of this version."""
     if len(value) < HEADER.size:
         return None
-    version, length, checksum = HEADER.unpack_from(value)
-    samples = memoryview(value)[HEADER.size :]
-    if version != HEADER_VERSION or length != len(samples) or length % 2 or zlib.crc32(samples) != checksum:
+    version, length, times_length, checksum = HEADER.unpack_from(value)
+    content = memoryview(value)[HEADER.size :]
+    if version != HEADER_VERSION or length + times_length != len(content) or length % 2:
         return None
-    pcm = np.frombuffer(samples, LITTLE)
-    return pcm if sys.byteorder == "little" else pcm.astype(np.int16)
+    if zlib.crc32(content) != checksum:
+        return None
+    pcm = np.frombuffer(content[:length], LITTLE)
+    return Speech(pcm if sys.byteorder == "little" else pcm.astype(np.int16), bytes(content[length:]))
 
 
 def _start(work: Coroutine[Any, Any, None], among: set[asyncio.Task[None]]) -> asyncio.Task[None]:

@@ -7,11 +7,9 @@ import asyncio
 import itertools
 from collections.abc import Iterable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..engine import Voice
 from ..segment import Segment, Style, Urls
+from ..speech import Speech
 from ..synthesis import Synthesis
 from ..text.lexicon import Lexicon
 from .key import key_of
@@ -71,7 +69,7 @@ class _Take:
     def __init__(self) -> None:
         self.ended: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
-    def on_audio(self, utterance: int, segment: Segment, pcm: NDArray[np.int16], last: bool = True) -> None:
+    def on_audio(self, utterance: int, segment: Segment, speech: Speech, last: bool = True) -> None:
         if last:
             self.ended.set_result(None)
 

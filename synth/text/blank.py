@@ -16,6 +16,7 @@ from . import markup
 
 _TAG_CODE_POINTS = 16  # longest control tag between its brackets; "[" waits no longer than this for its "]"
 _LINK_CODE_POINTS = 512  # longest link target that is dropped; a longer one is spoken
+_SAID_ALONE = frozenset("%‰°§&№℃℉∞")
 GLUE = "\N{NO-BREAK SPACE}"  # stands for a space at which no cut may fall
 
 
@@ -209,6 +210,11 @@ class Blanker:
         if self._open:
             self.dropped.append(self._open)
             self._open = None
+
+
+def is_said_alone(text: str) -> bool:
+    """True when `text` holds a sign that is read when nothing else is there: "€", "%". Others are decoration then."""
+    return any(char in _SAID_ALONE or unicodedata.category(char) == "Sc" for char in text)
 
 
 # Marks: what is not spoken, by the syntax of Markdown, SSML-like markup and control tags.

@@ -293,7 +293,7 @@ _CALENDAR = _set(
     " September October November December EST EDT CST CDT MST MDT PST PDT GMT UTC CET CEST BST ET PT"
 )
 _BEFORE_NUMBERS = _CALENDAR | _set(
-    "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec No no pp p vol USD EUR GBP plus minus"
+    "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec No no pp p vol USD EUR GBP plus minus ext extension"
 )
 _STARTERS = _set(
     "The This That These Those There Then They Their It Its It's He His She Her We Our You Your I I'm I've My A An And"

@@ -23,6 +23,7 @@ from msgspec import Meta
 
 from ..segment import Mark, MarkKind, Segment
 from .blank import is_speakable
+from .limits import VALUE_CODE_POINTS
 
 MOST_WORDS = 10_000
 _ALNUM = re.compile(r"[^\W_]+")
@@ -34,7 +35,7 @@ class LexiconError(ValueError):
 
 class Word(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     text: Annotated[str, Meta(min_length=1, max_length=64)]
-    say: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    say: Annotated[str, Meta(min_length=1, max_length=VALUE_CODE_POINTS)] | None = None
     ipa: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
     language: str | None = None
     voice: str | None = None

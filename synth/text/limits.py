@@ -1,13 +1,17 @@
 """How much text is cut at once: the lengths of segments, in seconds of speech and in words; knows no text."""
 
-from .boundaries import WORD_SECONDS
+from .boundaries import WORD_CODE_POINTS, WORD_SECONDS
 
 SEGMENT_SECONDS = WORD_SECONDS  # a whole-segment engine is never busy with one listener for longer
 SEGMENT_CODE_POINTS = 600  # bounds what is kept of a segment whose text is mostly not spoken
+TEXT_CODE_POINTS = SEGMENT_CODE_POINTS + WORD_CODE_POINTS  # of a segment, but for white space around it
+VALUE_CODE_POINTS = 200  # of what a mark says instead
 FIRST_CLAUSE_WORDS = 4  # a first cut before the fourth word is heard as a stumble
 
 LEAD_CODE_POINTS = 64  # punctuation before the first word of a segment that an engine is given
 LEAD_SECONDS = 1.0
+
+PARAGRAPH_SECONDS = 1.0  # pause at speed 1, as in joins.py
 
 # A later segment that is too long is cut at its last clause, else before its last phrase, else at its last space, as
 # shares of its length: not so early that text is read again and again, not so late that what remains is a stub.

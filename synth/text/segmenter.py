@@ -11,23 +11,25 @@ from dataclasses import replace
 
 from ..segment import Boundary, Segment
 from . import boundaries
-from .blank import Blanker, is_speakable
+from .blank import Blanker, is_said_alone, is_speakable
 from .boundaries import WIDE, WORD_CODE_POINTS, Tail, Word
 from .limits import (
-    CLAUSE_FROM_SECONDS,
     FIRST_CLAUSE_WORDS,
     FIRST_FORCED_WORDS,
     FIRST_SECONDS,
     FIRST_WORDS,
     LEAD_CODE_POINTS,
     LEAD_SECONDS,
+    PARAGRAPH_SECONDS,
     PHRASE_FROM_SECONDS,
     SEGMENT_CODE_POINTS,
     SEGMENT_SECONDS,
     SPACE_UP_TO_SECONDS,
 )
 from .markup import PAUSE_SECONDS
+from .places import Places
 
+_PARAGRAPHED = frozenset((Boundary.START, Boundary.PARAGRAPH))
 _BREAK = re.compile(rf"\Z|[ \n]|{WIDE.pattern}")
 _GAP = re.compile(r"[ \n]*")
 _RUN = re.compile(rf"{WIDE.pattern}|[^ \n{WIDE.pattern[1:-1]}]{{1,{WORD_CODE_POINTS}}}")
@@ -42,6 +44,7 @@ class Segmenter:
     """
 
     def __init__(self, scripts: tuple[str, ...] = ("Latin",), speed: float = 1.0) -> None:
+        self._paragraph_s = PARAGRAPH_SECONDS / speed
         self._stretch = max(1.0, 1 / speed)  # a slow voice gets less text at once; a fast one no more than usual
         self._blanker = Blanker(scripts)
         self._received = 0
@@ -50,6 +53,7 @@ class Segmenter:
         self._before = Boundary.START
         self._lead_in = ""
         self._pause_s = 0.0  # asked for before the segment being read
+        self._least_pause_s = 0.0  # … by a blank line that came after its cut
         self._first = True
         self._line_is_item = False
         self._at_line_start = True
@@ -117,13 +121,12 @@ class Segmenter:
         self._speech_at = at  # where the first word with something to speak begins
         self._words = 0.0
         self._seconds = 0.0
+        self._mark_skipped = False  # the long beginning held a bullet or heading mark
         self._last: Word | None = None
         self._continued = self._in_address = False
         self._newlines = 0
         self._gap = ""  # the first character of the gap after the last word
-        self._clause = -1  # best places so far for a cut that has to be: offsets in _text, -1 for none
-        self._phrase = -1
-        self._space = -1
+        self._places = Places()
 
     def _read(self, end: int, final: bool, segments: list[Segment]) -> None:
         """Read words from `_text[_at:end]`, cutting where it is decided; `final`: nothing after `end` decides more."""
@@ -145,6 +148,8 @@ class Segmenter:
                 self._take_break()
                 continue
             elif at - self._start > 4 * LEAD_CODE_POINTS:
+                self._mark_skipped = self._has_line_mark(at)
+                self._blanker.forget_line_marks(self._base + at)
                 self._skipped += at - self._start
                 self._start = self._word_end = self._second_last_end = at
             run = _RUN.match(text, at, end)
@@ -169,7 +174,7 @@ class Segmenter:
         if last is None or self._gap or not self._speakable:
             return
         text, first, word_end, at = self._text, self._first, self._word_end, self._second_last_end
-        words, seconds, space, phrase = self._words, self._seconds, self._space, self._phrase
+        words, seconds, places = self._words, self._seconds, self._places
         most_seconds = FIRST_SECONDS if first else SEGMENT_SECONDS
         most_words = FIRST_WORDS if first else math.inf
         stretch = self._stretch
@@ -185,15 +190,15 @@ class Segmenter:
                 break
             if words <= FIRST_FORCED_WORDS if first else seconds <= SPACE_UP_TO_SECONDS:
                 if not boundaries.holds_together(last, word):
-                    space = word_end
+                    places.space = word_end
                 if word.begins_phrase and not last.links and words > least_words and seconds >= least_seconds:
-                    phrase = word_end
+                    places.phrase = word_end
             at, word_end = word_end, ordinary.end()
             words += word.words
             seconds += word.seconds * stretch
             last = word
         self._last, self._word_end, self._at, self._second_last_end = last, word_end, word_end, at
-        self._words, self._seconds, self._space, self._phrase = words, seconds, space, phrase
+        self._words, self._seconds = words, seconds
 
     def _read_gap(self, end: int) -> None:
         if self._speakable:
@@ -209,8 +214,10 @@ class Segmenter:
         if newlines := self._text.count("\n", self._at, gap.end()):
             self._newlines += newlines
             self._at_line_start = True
-            if self._newlines > 1 and not self._speakable and self._before is not Boundary.START:
-                self._before = Boundary.PARAGRAPH
+            if self._newlines > 1 and not self._speakable and self._before not in _PARAGRAPHED:
+                # What is before it was spoken for another boundary: its tail is that one's, the rest is waited.
+                self._least_pause_s = self._paragraph_s
+                self._lead_in = ""
         self._at = gap.end()
 
     def _at_break(self) -> bool:
@@ -234,7 +241,7 @@ class Segmenter:
         if self._gap != "\n" or self._first:
             return Boundary.SENTENCE if self._gap or self._at < end else None
         # A second newline makes it a paragraph. Only a first segment cannot wait for it: there, as after a stop and a
-        # space, the blank line shows in what the next segment says is before it.
+        # space, the blank line shows in the pause of the next segment.
         if self._newlines > 1:
             return Boundary.PARAGRAPH
         return Boundary.SENTENCE if self._at < end else None
@@ -256,50 +263,38 @@ class Segmenter:
         if boundaries.clause_ends(last.tail, word):
             if self._first and self._words >= FIRST_CLAUSE_WORDS and not is_stub:
                 return end, Boundary.CLAUSE
-            if not self._first and self._seconds >= CLAUSE_FROM_SECONDS:
-                self._clause = end
+            self._places.note_clause(end, self._first, self._seconds)
         elif last.tail is not Tail.ATTACHED and (self._gap or boundaries.is_between_characters(last, word)):
-            self._note_space(last, word)
+            self._places.note_space(end, last, word, self._first, self._words, self._seconds)
         if self._is_too_long(word, is_stub or word.tail is Tail.CLAUSE):
-            return self._forced_cut()
+            if place := self._places.good():
+                return place
+            if not self._is_over_limit(word) and boundaries.holds_together(last, word):
+                return None  # a number from its start on: the next place is better
+            return self._places.bearable() or (end, Boundary.FORCED)
         return None
-
-    def _note_space(self, last: Word, word: Word) -> None:
-        if boundaries.holds_together(last, word):
-            return
-        phrase = word.begins_phrase and not last.links
-        if self._first:
-            if self._words <= FIRST_FORCED_WORDS:
-                self._space = self._word_end
-                if phrase and self._words > FIRST_CLAUSE_WORDS + 1:
-                    self._phrase = self._word_end
-        elif self._seconds <= SPACE_UP_TO_SECONDS:
-            self._space = self._word_end
-            if phrase and self._seconds >= PHRASE_FROM_SECONDS:
-                self._phrase = self._word_end
 
     def _is_too_long(self, word: Word, ends: bool) -> bool:
         """Whether the segment is too long with `word` in it; `ends`: a sentence or clause ends with `word`."""
-        total = self._seconds + word.seconds * self._stretch
-        if total > SEGMENT_SECONDS or self._at + len(word.text) - self._start > SEGMENT_CODE_POINTS:
+        if self._is_over_limit(word):
             return True
         if not self._first or ends:
             return False
+        total = self._seconds + word.seconds * self._stretch
         return total > FIRST_SECONDS or self._words + word.words > FIRST_WORDS
 
-    def _forced_cut(self) -> tuple[int, Boundary]:
-        if self._clause > self._start:
-            return self._clause, Boundary.CLAUSE
-        for place in (self._phrase, self._space):
-            if place > self._start:
-                return place, Boundary.FORCED
-        return self._word_end, Boundary.FORCED
+    def _is_over_limit(self, word: Word) -> bool:
+        too_long = self._seconds + word.seconds * self._stretch > SEGMENT_SECONDS
+        return too_long or self._at + len(word.text) - self._start > SEGMENT_CODE_POINTS
 
     def _begins_item(self, word: Word) -> bool:
         """Whether `word`, the first of its line, begins a list item or heading."""
         if boundaries.is_list_number(word.text):
             return True
-        return self._blanker.has_line_mark(self._base + self._word_end, self._base + self._at)
+        return self._has_line_mark(self._at)
+
+    def _has_line_mark(self, at: int) -> bool:
+        return self._mark_skipped or self._blanker.has_line_mark(self._base + self._word_end, self._base + at)
 
     def _take(self, word: Word, at: int, end: int) -> None:
         number = False
@@ -327,6 +322,7 @@ class Segmenter:
         self._words += word.words
         self._seconds += word.seconds * self._stretch
         self._at = self._word_end = word_end
+        self._mark_skipped = False
         self._newlines = 0
         self._gap = ""
 
@@ -339,8 +335,9 @@ class Segmenter:
         end = start + len(text)
         marks = self._blanker.take_marks(start, end)
         before, lead_in = self._before, self._lead_in
-        segments.append(Segment(self._index, text, start, end, before, after, lead_in, self._pause_s, marks))
-        self._pause_s = 0.0
+        pause_s = max(self._pause_s, self._least_pause_s)
+        segments.append(Segment(self._index, text, start, end, before, after, lead_in, pause_s, marks))
+        self._pause_s = self._least_pause_s = 0.0
         self._skipped = 0
         self._index += 1
         self._first = False
@@ -369,6 +366,9 @@ class Segmenter:
             self._skipped = 0
             self._settle(self._base + size)
             self._restart(size)
+        elif is_said_alone(self._text[self._start :]):
+            self._speech_at = self._start
+            self._cut(size, after or self._closing_boundary(), segments)
         self._resolved_at = self._received
         self._first = True
         self._compact()
@@ -395,5 +395,6 @@ class Segmenter:
             self._text = self._text[shift:]
             self._base += shift
             self._start = 0
-            for name in ("_at", "_word_end", "_second_last_end", "_speech_at", "_clause", "_phrase", "_space"):
+            self._places.shift(shift)
+            for name in ("_at", "_word_end", "_second_last_end", "_speech_at"):
                 setattr(self, name, max(getattr(self, name) - shift, -1))

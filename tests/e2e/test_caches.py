@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from redis_server import RedisServer, running_redis
 from running import children_of, running_server, server_pid
 from talk import talking
+from voxgate.gateway.timeline import Timeline
 from voxgate.synth.cache.redis import NAMESPACE
 from voxgate.synth.engines.hibari import HibariEngine
 from voxgate.synth.segment import Segment, Style
@@ -83,15 +84,24 @@ def segments(engine: HibariEngine, text: str) -> list[Segment]:
 
 
 def synthesized(engine: HibariEngine, text: str, style: Style = HEART) -> NDArray[np.int16]:
-    return np.concatenate([engine.synthesize(segment, style) for segment in segments(engine, text)])
+    return np.concatenate([engine.synthesize(segment, style).pcm for segment in segments(engine, text)])
+
+
+def words_of(engine: HibariEngine, text: str) -> list[list[object]]:
+    """Its words by the engine's own times."""
+    timeline = Timeline(24000)
+    words = [word for each in segments(engine, text) for word in timeline.append(each, engine.synthesize(each, HEART))]
+    assert not any(word.estimated for word in words)
+    return [[word.text, word.start, word.end, word.offset] for word in words]
 
 
 async def test_what_was_said_is_said_again_without_an_engine_to_the_sample(server: str, engine: HibariEngine):
     async with talking(server) as talk:
-        first = await talk.speak("c1", STORY, codec="pcm_s16le")
+        first = await talk.speak("c1", STORY, codec="pcm_s16le", timestamps=True)
         with stopped_workers(server):
-            again = await talk.speak("c2", STORY, codec="pcm_s16le")
+            again = await talk.speak("c2", STORY, codec="pcm_s16le", timestamps=True)
 
+    assert again.words == first.words == words_of(engine, STORY)
     assert np.array_equal(first.pcm(), again.pcm())
     assert np.array_equal(first.pcm(), synthesized(engine, STORY))
 
@@ -135,9 +145,10 @@ async def test_a_cancelled_stream_leaves_nothing_partial(server: str, engine: Hi
 async def test_a_phrase_needs_no_engine_wherever_it_stands(server: str, engine: HibariEngine, text: str):
     async with talking(server) as talk:
         with stopped_workers(server):
-            heard = await talk.speak("c1", text, codec="pcm_s16le")
+            heard = await talk.speak("c1", text, codec="pcm_s16le", timestamps=True)
 
     assert np.array_equal(heard.pcm(), synthesized(engine, text))
+    assert heard.words == words_of(engine, text)
 
 
 async def test_a_flushed_phrase_needs_no_engine(server: str):
@@ -175,9 +186,10 @@ async def test_what_one_server_said_another_has_from_redis(server: str, redis: R
     with running_server("--workers", "1", "--redis-url", redis.url, *patient) as other:
         async with talking(other) as talk:
             with stopped_workers(other):
-                heard = await talk.speak("c1", text, codec="pcm_s16le")
+                heard = await talk.speak("c1", text, codec="pcm_s16le", timestamps=True)
 
     assert np.array_equal(heard.pcm(), synthesized(engine, text))
+    assert heard.words == words_of(engine, text)
 
 
 def spoil(redis: RedisServer) -> None:

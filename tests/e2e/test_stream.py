@@ -8,8 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from talk import talking
+from voxgate.gateway.timeline import Timeline
 from voxgate.synth.engines.hibari import HibariEngine
-from voxgate.synth.segment import Style
+from voxgate.synth.segment import Segment, Style
 from voxgate.synth.text.segmenter import Segmenter
 
 PARAGRAPH = (
@@ -23,11 +24,14 @@ def engine() -> HibariEngine:
     return HibariEngine()
 
 
+def segments_of(text: str) -> list[Segment]:
+    segmenter = Segmenter()
+    return segmenter.push(text) + segmenter.end()
+
+
 def synthesized(engine: HibariEngine, text: str, style: Style) -> NDArray[np.int16]:
     """What the engine makes of the text's segments, without any server between."""
-    segmenter = Segmenter(engine.info.voices[0].scripts)
-    segments = segmenter.push(text) + segmenter.end()
-    return np.concatenate([engine.synthesize(segment, style) for segment in segments])
+    return np.concatenate([engine.synthesize(segment, style).pcm for segment in segments_of(text)])
 
 
 async def test_pcm_is_what_the_engine_made_to_the_sample(server: str, engine: HibariEngine):
@@ -147,14 +151,37 @@ async def test_cancel_answers_and_nothing_follows(server: str):
     assert not talk.stray
 
 
-async def test_words_come_with_offsets_into_the_text(server: str):
+async def test_words_come_with_the_engines_own_times_and_offsets_into_the_text(server: str, engine: HibariEngine):
     async with talking(server) as talk:
         heard = await talk.speak("c1", PARAGRAPH, timestamps=True)
 
-    words = [word for message in heard.messages if message["type"] == "words" for word in message["words"]]
-    assert [word for word, *_ in words] == PARAGRAPH.split()
-    assert all(PARAGRAPH[offset:].startswith(word) for word, _, _, offset in words)
-    assert words[-1][2] <= heard.only("done")["samples"] / 24000
+    timeline = Timeline(24000)
+    expected = [
+        word
+        for segment in segments_of(PARAGRAPH)
+        for word in timeline.append(segment, engine.synthesize(segment, Style("heart")))
+    ]
+    assert heard.words == [[word.text, word.start, word.end, word.offset] for word in expected]
+    assert [word for word, *_ in heard.words] == PARAGRAPH.split()
+    assert all(PARAGRAPH[offset:].startswith(word) for word, _, _, offset in heard.words)
+    assert not any(message.get("estimated") for message in heard.messages if message["type"] == "words")
+
+
+async def test_what_was_heard_of_a_cancelled_text_ends_with_the_word_that_was_sounding(server: str):
+    text = f"{PARAGRAPH} {PARAGRAPH}"
+    async with talking(server) as talk:
+        whole = await talk.speak("whole", text, timestamps=True)
+        for number in range(12):
+            name, seconds = f"c{number}", 0.7 * number + 0.1
+            await talk.say("start", name, timestamps=True, lead_ms=30_000)
+            await talk.say("text", name, text=text)
+            await talk.say("end", name)
+            await talk.until("done", name)
+            await talk.say("cancel", name, played=round(seconds * 24000))
+            cancelled = await talk.until("cancelled", name)
+
+            heard = [offset + len(word) for word, start, end, offset in whole.words if (start + end) / 2 <= seconds]
+            assert len(cancelled["text"].rstrip()) == max(heard, default=0)
 
 
 @pytest.mark.parametrize(

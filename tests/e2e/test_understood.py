@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from asr import Listener, assemble_whisper_base, word_error_rate
 from running import running_server
 from voxgate.client import Audio, Connection, Done, connect
 from voxgate.codecs.packetizer import Format, StreamDecoder
+from voxgate.gateway.cli.quality.asr import Listener, assemble_whisper_base, word_error_rate
 
 TEXTS = [
     "The quick brown fox jumps over the lazy dog.",

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from scripted_stage import HEART, ScriptedStage, ScriptedTrack, spoken
 from voxgate.admission.answer import Outcome
@@ -14,6 +13,7 @@ from voxgate.gateway.dialect import Item
 from voxgate.gateway.native import NATIVE
 from voxgate.gateway.stage import Part
 from voxgate.synth.segment import Segment, Style
+from voxgate.synth.speech import Speech
 
 
 class Scene:
@@ -268,13 +268,13 @@ def test_what_was_heard_is_fixed_by_a_cancel_and_goes_on_after_the_last_packet_o
 # --- segments in chunks ----------------------------------------------------------------------------------------------
 
 
-def chunks(scene: Scene, count: int) -> list[tuple[Segment, NDArray[np.int16], bool]]:
+def chunks(scene: Scene, count: int) -> list[tuple[Segment, Speech, bool]]:
     """What waits, spoken in so many chunks each."""
-    out: list[tuple[Segment, NDArray[np.int16], bool]] = []
+    out: list[tuple[Segment, Speech, bool]] = []
     while scene.stage.segments:
         _, segment = scene.stage.segments.popleft()
-        parts = np.array_split(spoken(segment), count)
-        out += [(segment, part, n == count - 1) for n, part in enumerate(parts)]
+        parts = np.array_split(spoken(segment).pcm, count)
+        out += [(segment, Speech(part), n == count - 1) for n, part in enumerate(parts)]
     return out
 
 
@@ -320,7 +320,7 @@ def test_a_segment_may_end_with_a_chunk_without_sound():
     scene.poll(0.0)
     assert scene.stage.open_utterances
 
-    scene.context.audio(segment, pcm[:0], 0.0, last=True)
+    scene.context.audio(segment, Speech(pcm.pcm[:0]), 0.0, last=True)
     scene.encode(0.0)
     scene.poll(0.0)
 

@@ -1,6 +1,7 @@
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -8,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from scripted_stage import HEART, ScriptedStage, spoken
 from voxgate.admission import controller as admission
-from voxgate.codecs.packetizer import Format, StreamDecoder
+from voxgate.codecs.packetizer import WIRE_CODECS, Format, StreamDecoder
 from voxgate.gateway import wire
 from voxgate.gateway.life import TABLE, Event, State
 from voxgate.gateway.session import FLUSHES, MEMORY_S, Defaults, Limits, Session
@@ -144,7 +145,7 @@ def test_a_whole_context_is_started_spoken_and_done():
 def spoken_bytes(text: str) -> bytes:
     from voxgate.synth.segment import Boundary, Segment
 
-    return spoken(Segment(0, text, 0, len(text), Boundary.START, Boundary.END)).tobytes()
+    return spoken(Segment(0, text, 0, len(text), Boundary.START, Boundary.END)).pcm.tobytes()
 
 
 def test_text_alone_opens_a_context_with_the_defaults():
@@ -184,6 +185,38 @@ def test_opus_decodes_to_the_samples_done_states():
     decoded = [decoder.push(payload) for *_, payload in audio_of(talk.heard)]
     decoded.append(decoder.finish(done["samples"]))
     assert sum(map(len, decoded)) == done["samples"] == 7 * 5_760
+
+
+@pytest.mark.parametrize("sample_rate", [8000, 16000, 24000, 48000])
+@pytest.mark.parametrize("codec", WIRE_CODECS)
+def test_a_tone_keeps_its_pitch_at_every_rate(codec: str, sample_rate: int):
+    talk = Conversation(lead_ms=30_000)
+    talk.start(codec=codec, sample_rate=sample_rate)
+    talk.say("text", text="One two three four five six.")  # a tone of 220 Hz
+    talk.say("end")
+    talk.pass_time(3.0)
+
+    started = next(m for m in talk.heard if isinstance(m, dict) and m["type"] == "started")
+    decoder = StreamDecoder(Format(codec, started["sample_rate"], started["frame_samples"], started["pre_skip"]))
+    done = talk.heard[-1]
+    assert isinstance(done, dict)
+    parts = [decoder.push(payload) for *_, payload in audio_of(talk.heard)]
+    pcm = np.concatenate([*parts, decoder.finish(done["samples"])])
+    middle = pcm[len(pcm) // 4 : -len(pcm) // 4].astype(float)
+    spectrum = np.abs(np.fft.rfft(middle * np.hanning(len(middle)), 16 * len(middle)))
+    assert np.argmax(spectrum) * started["sample_rate"] / (16 * len(middle)) == pytest.approx(220, abs=1)
+
+
+def test_sound_goes_out_while_the_rest_has_not_been_spoken():
+    talk = Conversation(lead_ms=30_000)
+    talk.start()
+    talk.say("text", text="One two. Three four five. Six seven eight nine. ")
+    assert talk.stage.speak_one(talk.session, talk.now)
+    while talk.stage.encode_one(talk.session, talk.now):
+        talk.poll()
+
+    assert audio_of(talk.heard)
+    assert len(talk.stage.segments) == 2
 
 
 def test_starts_of_audio_messages_are_gapless():
@@ -256,6 +289,29 @@ def test_word_times_come_before_their_audio_and_point_into_the_text():
     times = [time for _, start, end, _ in words["words"] for time in (start, end)]
     assert times == sorted(times)
     assert talk.types().index("words") < talk.types().index("audio")
+
+
+def test_a_client_that_sends_all_its_text_again_and_again_is_warned_once_and_spoken():
+    talk = Conversation()
+    talk.start()
+    told = [talk.say("text", text="The boats went out and back. The sea was calm."[:end]) for end in (15, 29, 46)]
+    talk.say("end")
+    talk.pass_time(30)
+
+    warnings = [message for messages in told for message in messages if message["type"] == "warning"]
+    assert [(message["code"], message["span"]) for message in warnings] == [("repeated_text", [15, 30])]
+    assert ends(talk.heard) == ["done"]
+
+
+@pytest.mark.parametrize(
+    "deltas", [["ha ha ", "ha ha ha ha. "], ["The same words. ", "The same words"], ["Well, ", "now"]]
+)
+def test_what_repeats_itself_in_speech_is_no_reason_to_warn(deltas: tuple[str, ...]):
+    talk = Conversation()
+    talk.start()
+    told = [message["type"] for delta in deltas for message in talk.say("text", text=delta)]
+
+    assert "warning" not in told
 
 
 def test_words_the_voice_cannot_speak_are_left_out_with_a_warning():

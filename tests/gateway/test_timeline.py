@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from voxgate.gateway.timeline import Timeline, Word
 from voxgate.synth.segment import Boundary, Segment
+from voxgate.synth.speech import Speech, pack_times
 
 RATE = 24000
 
@@ -16,15 +16,34 @@ def segment(text: str, start: int = 0) -> Segment:
     return Segment(0, text, start, start + len(text), Boundary.START, Boundary.END)
 
 
-def sound(silence_s: float, voiced_s: float, tail_s: float = 0.0) -> NDArray[np.int16]:
+def sound(silence_s: float, voiced_s: float, tail_s: float = 0.0) -> Speech:
     parts = [np.zeros(round(silence_s * RATE)), np.full(round(voiced_s * RATE), 5000), np.zeros(round(tail_s * RATE))]
-    return np.concatenate(parts).astype(np.int16)
+    return Speech(np.concatenate(parts).astype(np.int16))
 
 
 def test_words_share_the_voiced_part_by_their_length():
     words = Timeline(RATE).append(segment("Hello, you"), sound(0.5, 1.1, 0.3))
 
     assert words == (Word("Hello,", 0.5, 1.2, 0), Word("you", 1.2, 1.6, 7))
+
+
+def test_words_are_where_the_engine_says():
+    speech = Speech(sound(0, 2).pcm, pack_times([(2400, 12_000), (0, 0), (14_400, 48_000)]))
+    timeline = Timeline(RATE)
+    timeline.append(segment("Yes. "), sound(0, 1))
+
+    words = timeline.append(segment("Hello, — you", start=5), speech)
+
+    assert words == (Word("Hello,", 1.1, 1.5, 5, estimated=False), Word("you", 1.6, 3.0, 14, estimated=False))
+    assert [timeline.text_offset_at(seconds) for seconds in (1.2, 1.31, 2.2, 2.4)] == [5, 11, 11, 17]
+
+
+def test_times_of_another_number_of_words_are_not_believed():
+    speech = Speech(sound(0, 1).pcm, pack_times([(0, 12_000)]))
+
+    words = Timeline(RATE).append(segment("Hello you"), speech)
+
+    assert [(word.text, word.estimated) for word in words] == [("Hello", True), ("you", True)]
 
 
 def test_later_segments_follow_in_time_and_text():
@@ -58,7 +77,7 @@ def test_the_text_heard_ends_with_the_last_word_half_heard():
 def test_more_time_never_means_less_text(parts: list[tuple[str, int]]):
     timeline, at = Timeline(1000), 0
     for text, samples in parts:
-        timeline.append(segment(text, at), np.full(samples, 9000, np.int16))
+        timeline.append(segment(text, at), Speech(np.full(samples, 9000, np.int16)))
         at += len(text)
 
     offsets = [timeline.text_offset_at(tenth / 10) for tenth in range(300)]
@@ -70,9 +89,10 @@ def test_more_time_never_means_less_text(parts: list[tuple[str, int]]):
 # --- segments in parts -----------------------------------------------------------------------------------------------
 
 
-def in_parts(timeline: Timeline, spoken: Segment, pcm: NDArray[np.int16], cuts: list[int]) -> list[tuple[Word, ...]]:
+def in_parts(timeline: Timeline, spoken: Segment, speech: Speech, cuts: list[int]) -> list[tuple[Word, ...]]:
+    pcm = speech.pcm
     edges = [0, *sorted(min(cut, len(pcm)) for cut in cuts), len(pcm)]
-    parts = [pcm[begin:end] for begin, end in itertools.pairwise(edges)]
+    parts = [Speech(pcm[begin:end]) for begin, end in itertools.pairwise(edges)]
     return [timeline.extend(spoken, part, last=n == len(parts) - 1) for n, part in enumerate(parts)]
 
 
@@ -129,4 +149,4 @@ def test_however_it_is_cut_every_word_is_told_once_in_order_and_within_the_sound
     assert ends == sorted(ends)
     assert ends[-1] <= timeline.seconds + 0.001
     assert timeline.text_end == spoken.end
-    assert timeline.samples == len(pcm)
+    assert timeline.samples == len(pcm.pcm)

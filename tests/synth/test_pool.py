@@ -31,10 +31,10 @@ class Recorder:
     def on_idle(self):
         self.changed.set()
 
-    def on_spoken(self, job, pcm, compute_s, last):
+    def on_spoken(self, job, speech, compute_s, last):
         if not last:
             return self.changed.set()
-        self.outcomes[job] = pcm
+        self.outcomes[job] = speech.pcm
         self.changed.set()
 
     def on_failed(self, job, message):

@@ -33,9 +33,9 @@ class Listener:
         self.failures = []
         self.changed = asyncio.Event()
 
-    def on_audio(self, utterance, segment, pcm, last=True):
+    def on_audio(self, utterance, segment, speech, last=True):
         assert segment.index not in self.whole
-        self.sounds.setdefault(segment.index, []).append(pcm)
+        self.sounds.setdefault(segment.index, []).append(speech.pcm)
         if last:
             self.whole.append(segment.index)
         self.changed.set()

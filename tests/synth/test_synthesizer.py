@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from voxgate.synth.cache.levels import Levels
 from voxgate.synth.segment import Boundary, Segment, Style
+from voxgate.synth.speech import Speech
 from voxgate.synth.synthesizer import Synthesizer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -28,8 +29,8 @@ class Listener:
         self.failures = []
         self.changed = asyncio.Event()
 
-    def on_audio(self, utterance, segment, pcm, last=True):
-        self.heard.append((utterance, segment.index, pcm))
+    def on_audio(self, utterance, segment, speech, last=True):
+        self.heard.append((utterance, segment.index, speech.pcm))
         self.changed.set()
 
     def on_failed(self, utterance, message):
@@ -137,9 +138,9 @@ async def test_a_closed_utterance_is_heard_no_more(synthesizer, listener):
 
 async def test_a_listener_may_close_its_utterance_while_it_is_told(synthesizer):
     class Leaver(Listener):
-        def on_audio(self, utterance, segment, pcm, last=True):
+        def on_audio(self, utterance, segment, speech, last=True):
             synthesizer.close_utterance(utterance)
-            super().on_audio(utterance, segment, pcm)
+            super().on_audio(utterance, segment, speech, last)
 
     leaver, follower = Leaver(), Listener()
     speak(synthesizer, leaver, "One.", "Two.")
@@ -356,7 +357,7 @@ class SlowStore:
         self.questions.append(answer)
         return "asked"
 
-    def put(self, key, pcm):
+    def put(self, key, speech):
         return "busy"
 
     async def close(self):
@@ -369,7 +370,7 @@ async def test_a_store_is_asked_before_the_engine_and_either_may_answer(cached):
     await asking.start()
     await asking.wait_ready()
     found, missed, gone = Listener(), Listener(), Listener()
-    pcm = np.arange(100, dtype=np.int16)
+    speech = Speech(np.arange(100, dtype=np.int16))
     speak(asking, found, "Found.")
     speak(asking, missed, "Missed.")
     left = speak(asking, gone, "Gone.")
@@ -378,12 +379,12 @@ async def test_a_store_is_asked_before_the_engine_and_either_may_answer(cached):
     assert asking.compute_s == 0
 
     asking.close_utterance(left)
-    for answer, result, said in zip(store.questions, ("hit", "miss", "hit"), (pcm, None, pcm), strict=True):
+    for answer, result, said in zip(store.questions, ("hit", "miss", "hit"), (speech, None, speech), strict=True):
         answer(result, said)
     await found.segments(1)
     await missed.segments(1)
 
-    assert found.heard[0][2] is pcm
+    assert found.heard[0][2] is speech.pcm
     assert len(missed.heard[0][2]) > 1000
     assert gone.heard == []
     await asking.close()

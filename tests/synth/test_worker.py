@@ -26,6 +26,7 @@ from voxgate.synth.messages import (
 )
 from voxgate.synth.pool import SETUP, WORKER_COMMAND
 from voxgate.synth.segment import Boundary, Segment, Style
+from voxgate.synth.speech import Speech
 from voxgate.synth.worker import serve
 
 SETUP_JSON = msgspec.json.encode(SETUP).decode()
@@ -54,7 +55,7 @@ class ScriptedEngine:
             case "break":
                 raise RuntimeError("out of luck")
             case text:
-                return np.arange(len(text), dtype=np.int16)
+                return Speech(np.arange(len(text), dtype=np.int16), b"times")
 
 
 class Gateway:
@@ -129,11 +130,12 @@ def process():
 # --- the loop -------------------------------------------------------------------------------------------------------
 
 
-def test_a_segment_is_answered_by_its_pcm(served):
+def test_a_segment_is_answered_by_its_pcm_and_times(served):
     reply = served.ask(7, "four")
 
     assert isinstance(reply, Spoken)
     assert (reply.job, reply.pcm) == (7, np.arange(4, dtype=np.int16).tobytes())
+    assert reply.times == b"times"
     assert reply.compute_s >= 0
 
 

@@ -1,6 +1,7 @@
 import numpy as np
 
 from voxgate.synth.cache.levels import Levels
+from voxgate.synth.speech import Speech
 
 
 class ScriptedStore:
@@ -16,25 +17,25 @@ class ScriptedStore:
             self.questions.append(answer)
         return self.asked
 
-    def put(self, key, pcm) -> str:
-        self.written[key] = pcm
+    def put(self, key, speech) -> str:
+        self.written[key] = speech
         return "sent"
 
     async def close(self) -> None:
         self.asked = "closed"
 
 
-def never(pcm: object) -> None:
+def never(speech: object) -> None:
     raise AssertionError("an answer nobody asked for")
 
 
-def pcm(*samples: int):
-    return np.array(samples, np.int16)
+def speech(*samples: int):
+    return Speech(np.array(samples, np.int16))
 
 
 def test_nothing_is_kept_where_nothing_is_configured():
     levels = Levels()
-    levels.put(b"a", pcm(1))
+    levels.put(b"a", speech(1))
 
     assert levels.get(b"a") is None
     assert levels.get_late(b"a") is None
@@ -45,12 +46,12 @@ def test_nothing_is_kept_where_nothing_is_configured():
 def test_what_was_spoken_is_found_in_memory():
     levels = Levels(10_000)
     assert levels.get(b"a") is None
-    levels.put(b"a", pcm(1, 2))
+    levels.put(b"a", speech(1, 2))
 
     found = levels.get(b"a")
 
     assert found is not None
-    assert found.tolist() == [1, 2]
+    assert found.pcm.tolist() == [1, 2]
     assert levels.requests == {("memory", "miss"): 1, ("memory", "hit"): 1}
 
 
@@ -58,7 +59,7 @@ def test_what_came_after_the_look_up_is_counted_by_itself():
     levels = Levels(10_000)
     levels.get(b"a")
     assert levels.get_late(b"a") is None
-    levels.put(b"a", pcm(1))
+    levels.put(b"a", speech(1))
 
     assert levels.get_late(b"a") is not None
     assert levels.requests == {("memory", "miss"): 1, ("memory", "late_hit"): 1}
@@ -67,14 +68,14 @@ def test_what_came_after_the_look_up_is_counted_by_itself():
 def test_pinned_speech_outlives_memory():
     levels = Levels(2000)
     levels.pin([b"a", b"b"])
-    levels.put(b"a", pcm(1))
+    levels.put(b"a", speech(1))
     for number in range(100):
-        levels.put(bytes([number]) * 2, pcm(*range(100)))
+        levels.put(bytes([number]) * 2, speech(*range(100)))
 
     found = levels.get(b"a")
 
     assert found is not None
-    assert not found.flags.writeable
+    assert not found.pcm.flags.writeable
     assert levels.unspoken == [b"b"]
     assert levels.pinned_bytes == 2
     assert levels.memory_bytes <= 2000
@@ -87,9 +88,9 @@ def test_what_is_found_in_the_store_is_kept_in_memory():
     assert levels.fetch(b"a", answers.append)
     assert answers == []
     [answer] = store.questions
-    answer("hit", pcm(1))
+    answer("hit", speech(1))
 
-    assert [each.tolist() for each in answers] == [[1]]
+    assert [each.pcm.tolist() for each in answers] == [[1]]
     assert levels.get(b"a") is answers[0]
     assert store.written == {}
 
@@ -116,7 +117,7 @@ def test_a_store_that_is_not_asked_answers_nothing():
 async def test_everything_spoken_goes_to_the_store_and_it_is_closed_with_the_rest():
     store = ScriptedStore()
     levels = Levels(10_000, store)
-    levels.put(b"a", pcm(1))
+    levels.put(b"a", speech(1))
     await levels.close()
 
     assert [*store.written] == [b"a"]

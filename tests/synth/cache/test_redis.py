@@ -1,6 +1,8 @@
 """Against a real Redis: well, stopped, killed, full, and filled with rubbish."""
 
 import asyncio
+import struct
+import zlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
@@ -12,9 +14,10 @@ from hypothesis import strategies as st
 from redis_server import RedisServer, running_redis
 from voxgate.synth.cache.breaker import DWELL_S, FAILURES
 from voxgate.synth.cache.redis import HEADER, MOST_LOOKUPS, MOST_WRITES, NAMESPACE, BadUrl, RedisStore, pack, unpack
+from voxgate.synth.speech import Speech
 
 ENOUGH_S = 20.0  # a budget that only a Redis that never answers exceeds
-SPEECH = np.arange(-500, 500, dtype=np.int16)
+SPEECH = Speech(np.arange(-500, 500, dtype=np.int16), b"12345678")
 
 
 class Clock:
@@ -72,12 +75,13 @@ async def test_what_one_gateway_spoke_another_finds(redis: RedisServer):
     async with connected(redis) as one, connected(redis) as other:
         await write(one, b"shared")
 
-        result, pcm = await ask(other, b"shared")
+        result, speech = await ask(other, b"shared")
 
     assert result == "hit"
-    assert pcm is not None
-    assert pcm.tolist() == SPEECH.tolist()
-    assert pcm.dtype == np.int16
+    assert speech is not None
+    assert speech.pcm.tolist() == SPEECH.pcm.tolist()
+    assert speech.pcm.dtype == np.int16
+    assert speech.times == SPEECH.times
 
 
 async def test_what_is_not_there_is_a_miss(redis: RedisServer):
@@ -100,10 +104,11 @@ async def test_entries_have_our_name_and_end(redis: RedisServer):
         pack(SPEECH)[:-1],
         pack(SPEECH)[:-2],
         pack(SPEECH) + b"\0\0",
-        HEADER.pack(99, 2, 0) + b"\0\0",
+        HEADER.pack(99, 2, 0, 0) + b"\0\0",
+        struct.pack("!HII", 1, 2, zlib.crc32(b"\0\0")) + b"\0\0",
         b"\0" * 10_000,
     ],
-    ids=["empty", "short", "torn", "cut", "longer", "another version", "zeros"],
+    ids=["empty", "short", "torn", "cut", "longer", "another version", "the version before", "zeros"],
 )
 async def test_rubbish_is_not_played_and_is_replaced(redis: RedisServer, value: bytes):
     redis.client.set(NAMESPACE + b"rubbish", value)
@@ -120,13 +125,13 @@ async def test_a_value_of_another_kind_is_an_error_and_no_more(redis: RedisServe
         assert store.reading
 
 
-@given(st.lists(st.integers(-(2**15), 2**15 - 1), max_size=50))
-def test_what_is_packed_is_unpacked(samples: list[int]):
-    pcm = unpack(pack(np.array(samples, np.int16)))
+@given(st.lists(st.integers(-(2**15), 2**15 - 1), max_size=50), st.binary(max_size=20))
+def test_what_is_packed_is_unpacked(samples: list[int], times: bytes):
+    speech = unpack(pack(Speech(np.array(samples, np.int16), times)))
 
-    assert pcm is not None
-    assert pcm.tolist() == samples
-    assert not pcm.flags.writeable
+    assert speech is not None
+    assert (speech.pcm.tolist(), speech.times) == (samples, times)
+    assert not speech.pcm.flags.writeable
 
 
 @given(st.data(), st.integers(1, 255))

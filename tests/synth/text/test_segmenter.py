@@ -12,9 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from voxgate.synth.segment import Boundary, Segment
-from voxgate.synth.text.blank import blank, is_speakable
+from voxgate.synth.text.blank import blank, is_said_alone, is_speakable
 from voxgate.synth.text.boundaries import ADDRESS_SECONDS, WORD_CODE_POINTS
 from voxgate.synth.text.estimate import seconds
+from voxgate.synth.text.limits import PARAGRAPH_SECONDS
 from voxgate.synth.text.segmenter import FIRST_WORDS, SEGMENT_CODE_POINTS, SEGMENT_SECONDS, Segmenter
 
 SCRIPTS = ("Latin", "Han")
@@ -139,8 +140,12 @@ def test_sentences_end_where_a_reader_would_end_them(text: str, expected: list[s
 
 def test_blank_line_is_a_paragraph_boundary() -> None:
     first, second, third = cut("One.\n\nTwo. \n\nThree.")
-    assert (first.after, second.before) == (Boundary.SENTENCE, Boundary.PARAGRAPH)  # the first is not kept waiting
-    assert (second.after, third.before) == (Boundary.SENTENCE, Boundary.PARAGRAPH)
+    assert (first.after, second.before, second.pause_s) == (
+        Boundary.SENTENCE,
+        Boundary.SENTENCE,
+        1.0,
+    )  # kept nobody waiting
+    assert (second.after, third.before, third.pause_s) == (Boundary.SENTENCE, Boundary.SENTENCE, 1.0)
     assert [segment.after for segment in cut("One.\n\nTwo.\n\nThree.")][1] is Boundary.PARAGRAPH
 
 
@@ -347,6 +352,37 @@ def test_segment_after_a_flush_is_a_first_one_again() -> None:
     assert [segment.text for segment in segmenter.push(" In the old town, we walked on")] == [" In the old town,"]
 
 
+@pytest.mark.parametrize("text", ["€", "%", "50 €", " $ ", "&", "°", "%\n", " " * 300 + "€", "(%)", "€ € €"])
+def test_a_sign_that_is_all_there_is_is_spoken(text: str) -> None:
+    segmenter = Segmenter()
+    (segment,) = segmenter.push(text) + segmenter.end()
+    assert (segment.text, segment.start, segment.end) == (blank(text, SCRIPTS).text, 0, len(text))
+
+
+@pytest.mark.parametrize("text", ["*", "—", "...", "😊", "()", '"', "#", "=", "~", "+", "/", "|", "<>", "^"])
+def test_decoration_that_is_all_there_is_is_not(text: str) -> None:
+    assert cut(text) == []
+
+
+def test_a_sign_by_itself_stays_with_the_words_around_it() -> None:
+    assert texts("It is 5. € And more.") == ["It is 5.", " € And more."]
+    assert texts("It is 5. €") == ["It is 5. €"] or texts("It is 5. €") == ["It is 5.", " €"]
+
+
+NUMBERS = ["555-0123", "(555) 123-4567", "+1 (555) 123-4567", "+44 20 7946 0018", "555 123 4567", "1-800-555-0123",
+           "555 - 123 - 4567", "+49 (0) 30 123456", "0800 / 123 45 67", "5, 5, 5, 0, 1, 2, 3",
+           "+1 555 123 4567 ext 890", "+1-(800)-555-0123", "1 800 FLOWERS", "(0 30) 12 34 56 78"]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("word", ["word ", "and ", "a, ", "X "])
+def test_a_telephone_number_is_never_cut(number: str, word: str) -> None:
+    for words in (*range(20), 28, 29, 36, 37):
+        before = word * words
+        for segment in cut(f"{before}{number} and do not wait for it to be all over " + "word " * 12):
+            assert not len(before) < segment.start < len(before) + len(number), segment
+
+
 def test_flush_keeps_what_is_not_spoken_for_the_next_segment() -> None:
     segmenter = Segmenter()
     assert segmenter.push("(") + segmenter.flush() == []
@@ -492,6 +528,7 @@ def said_in(word: str) -> float:
 @example(["Hello.\n", "\nWorld"])
 @example(["Yes. Hello.\n \nWorld"])
 @example(["Yes. Hello" + " " * 700 + "\n\nWorld"])
+@example([" " * 250 + "= " * 20 + "0", "\na.m."])
 @settings(max_examples=400, deadline=None)
 def test_segments_do_not_depend_on_how_text_is_cut(script: list[object]) -> None:
     whole = play(script, lambda text: [text])
@@ -511,7 +548,7 @@ def test_segments_tile_the_source_and_lose_nothing(text: str) -> None:
     for before, after in zip(blanked, "".join(segment.text for segment in segments), strict=False):
         assert after == before or (after == " " and not is_speakable(before))  # long punctuation is blank, too
     assert not is_speakable(blanked[end:])
-    assert all(is_speakable(segment.text) for segment in segments)
+    assert all(is_speakable(segment.text) or is_said_alone(segment.text) for segment in segments)
 
 
 @given(SCRIPTS_OF_WRITERS)
@@ -522,8 +559,9 @@ def test_boundaries_of_neighbours_agree(script: list[object]) -> None:
         assert segments[0].before is Boundary.START
         assert segments[0].lead_in == ""
     for left, right in pairwise(segments):
-        assert right.before in (left.after, Boundary.PARAGRAPH)
-        assert right.lead_in == (left.text if left.after in WITHIN_SENTENCE else "")
+        assert right.before is left.after
+        apart = left.after not in WITHIN_SENTENCE or right.pause_s >= PARAGRAPH_SECONDS  # a blank line, or a long break
+        assert right.lead_in == left.text or (apart and right.lead_in == "")
     assert all(segment.after is not Boundary.END for segment in segments[:-1])
 
 

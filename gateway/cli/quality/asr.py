@@ -1,6 +1,7 @@
 """A listener that writes down what it hears: whisper-base, and the word error rate of what it wrote.
 
-The weights come as two ordinary packages of the test lock, each with one half of the file, so nothing is downloaded.
+Needs the extra `quality`. The weights come as two ordinary packages, each with one half of the file, so nothing is
+downloaded.
 """
 
 import hashlib
@@ -38,14 +39,17 @@ def assemble_whisper_base(folder: Path) -> Path:
 
 
 class Listener:
-    def __init__(self, model: Path):
+    def __init__(self, model: Path, beam_size: int = 5):
+        self._beam_size = beam_size
         self._whisper = WhisperModel(str(model), device="cpu", compute_type="int8", cpu_threads=2)
 
     def hear(self, pcm: NDArray[np.int16], sample_rate: int) -> str:
         """English speech, mono PCM [samples] of any length, as text."""
         common = gcd(sample_rate, ASR_RATE)
         audio = resample_poly(pcm.astype(np.float32) / 32768, ASR_RATE // common, sample_rate // common)
-        segments, _ = self._whisper.transcribe(audio.astype(np.float32), language="en", beam_size=5)
+        segments, _ = self._whisper.transcribe(
+            audio.astype(np.float32), language="en", beam_size=self._beam_size, temperature=0.0
+        )
         return " ".join(segment.text.strip() for segment in segments)
 
 
