@@ -93,11 +93,12 @@ class VoiceInfo(msgspec.Struct, frozen=True):
 
 
 class EngineState(msgspec.Struct, frozen=True):
-    """How an engine stands with newcomers: normal, degraded, half_open or open (it takes nothing new)."""
+    """How an engine stands with newcomers when the connection begins. `state`: normal, degraded, half_open (it is
+    being tried) or open (it takes nothing new); `causes`: memory, time, failures; `since`: in seconds since 1970."""
 
     state: str
-    causes: tuple[str, ...]  # "memory", "time", "failures"
-    since: float  # seconds since 1970
+    causes: tuple[str, ...]
+    since: float
 
 
 class LimitsInfo(msgspec.Struct, frozen=True):
@@ -108,7 +109,7 @@ class LimitsInfo(msgspec.Struct, frozen=True):
     pending_chars: int
     context_chars: int
     messages_per_second: float
-    engines: dict[str, EngineState] = {}  # by name
+    engines: dict[str, EngineState]  # by name
 
 
 class Ready(ServerMessage, frozen=True):

@@ -118,13 +118,16 @@ class _Loop:
         self._busy_s += time.perf_counter() - began_at
         if len(sounds) != len(audible):
             raise RuntimeError(f"decode gave {len(sounds)} sounds for {len(audible)} windows")
+        for sound in sounds:
+            if sound.dtype != np.int16 or sound.ndim != 1:
+                raise RuntimeError(f"decode gave {sound.dtype} of shape {sound.shape} and not mono int16")
         self._listen(0.0)
         by_slot = {window.slot: sound for window, sound in zip(audible, sounds, strict=True)}
         now = clock()
         for chunk in chunks:
             pcm = by_slot.get(chunk.window.slot)
             if self._runner.emitted(chunk, 0 if pcm is None else len(pcm), now):
-                data = b"" if pcm is None else np.ascontiguousarray(pcm, np.int16).tobytes()
+                data = b"" if pcm is None else pcm.tobytes()
                 self._send(Spoken(chunk.job, data, chunk.compute_s, chunk.window.last))
 
     def _prefill(self, join: Join) -> bool:

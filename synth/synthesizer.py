@@ -250,8 +250,9 @@ class Synthesizer:
             self._deliver(record, segment, speech)
 
     def _on_chunk(self, job: int, speech: Speech, last: bool) -> None:
-        """Jobs whose utterance is closed are cancelled, so whoever a chunk belongs to is there."""
         record, segment = self._jobs[job]
+        if self._utterances.get(record.id) is not record:
+            return  # all is being closed: an utterance that is closed by itself has its job cancelled
         chunks = self._chunks[job]
         chunks.append(speech.pcm)
         record.told_until = max(record.told_until, self._clock()) + self._seconds(speech)  # as its worker reckons

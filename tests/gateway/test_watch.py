@@ -1,5 +1,6 @@
 import logging
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import pytest
 
@@ -59,9 +60,13 @@ class Scene:
         self.gpu = Gpu()
         self.controller = Controller(Limits())
         house = House(self.gpu, None, self.controller)  # pyright: ignore[reportArgumentType]
-        self.watch = Watch(house, Metrics(house), self.gpu, {"gpu": "GPU-1"})  # pyright: ignore[reportArgumentType]
         self.house = house
+        self.watch = self.watching("GPU-1")
         self.now = 0.0
+
+    def watching(self, device: str) -> Watch:
+        monitor = cast(Any, self.gpu)
+        return Watch(self.house, Metrics(self.house), monitor, {"gpu": device})
 
     def pass_time(self, seconds: float) -> None:
         for _ in range(round(seconds * 10)):
@@ -104,8 +109,7 @@ def test_what_a_pool_has_to_spare_is_free_memory(scene: Scene):
 @pytest.mark.parametrize("free_bytes", [None, 0])
 def test_a_device_that_is_unknown_or_not_there_trips_nothing(scene: Scene, free_bytes: int | None):
     scene.gpu.free_bytes = free_bytes
-    devices = {"gpu": "GPU-1" if free_bytes is None else "GPU-2"}
-    scene.watch = Watch(scene.house, Metrics(scene.house), scene.gpu, devices)  # pyright: ignore[reportArgumentType]
+    scene.watch = scene.watching("GPU-1" if free_bytes is None else "GPU-2")
     scene.pass_time(5.0)
     assert scene.state("gpu") == "NORMAL"
 

@@ -193,6 +193,20 @@ def test_what_the_slots_use_is_told_when_it_changes_and_signs_of_life_come_while
     gateway.until(lambda: gateway.figures[-1] == Figures(0, 4000))
 
 
+@pytest.mark.parametrize(
+    ("sounds", "says"),
+    [([], "0 sounds for 1"), ([np.zeros(480)], "float64"), ([np.zeros((1, 480), np.int16)], "shape")],
+    ids=["too few", "floats", "not mono"],
+)
+def test_an_engine_that_gives_no_sound_for_a_window_has_broken(gateway, caplog, sounds, says):
+    gateway.engine.decode = lambda _windows: sounds
+    gateway.speak(1, "Hello.")
+
+    gateway.thread.join(30)
+    assert gateway.result == [1]
+    assert says in caplog.text
+
+
 def test_the_end_of_the_socket_ends_the_loop(gateway):
     gateway.speak(1, LONG)
 
