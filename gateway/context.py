@@ -21,6 +21,7 @@ from .dialect import Close, Dialect, Item, Spoken
 from .dialect import Event as Told
 from .life import TABLE, Event, State
 from .pacer import Pacer
+from .record import Record
 from .stage import Part, Stage, Track
 from .timeline import Timeline
 
@@ -38,22 +39,6 @@ POLL_BYTES = 65_536  # what one poll hands to the socket, so that a cancel never
 REPEATED_CHARS = 12  # so much of a text may come again by chance
 
 NEVER = float("inf")
-
-
-class _ClosedTrack:
-    """Stands for the encoder of a context that has ended, which is costly to keep for the minute it is remembered."""
-
-    def push(self, pcm: NDArray[np.int16]) -> None:
-        raise RuntimeError("the context has ended")
-
-    def finish(self) -> None:
-        raise RuntimeError("the context has ended")
-
-    def close(self) -> None:
-        pass
-
-
-_CLOSED = _ClosedTrack()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +63,7 @@ class Failure:
 
 
 class Context:
-    """A live context, or the memory of one that ended (`close` lets go of all but the record of what was said)."""
+    """A live context."""
 
     def __init__(self, name: str, stream: int, settings: Settings, stage: Stage, dialect: Dialect, now: float) -> None:
         self.name = name
@@ -91,7 +76,6 @@ class Context:
         self.text: list[str] = []
         self.text_length = 0
         self.flushes = 0  # not answered yet
-        self.ended_at = NEVER
         self.active_at = now
         self.progress_at = now
         self.pacer = Pacer(settings.lead_s)
@@ -129,7 +113,6 @@ class Context:
         self._repeated = False  # a delta began with all of the text: told once
         self._idle_at = NEVER
         self._played: int | None = None  # what the listener last reported
-        self._heard: int | None = None  # fixed when the context is cancelled
 
     @property
     def pending_chars(self) -> int:
@@ -493,34 +476,19 @@ class Context:
         """The listener says how much of the context it has heard."""
         self._played = min(samples, self.sent_samples)
         self.active_at = now
-        if self.state is not State.CLOSED:
-            self.pacer.played(now, self._played / self.settings.form.sample_rate)
+        self.pacer.played(now, self._played / self.settings.form.sample_rate)
 
-    def close(self, now: float, outcome: Outcome) -> None:
-        """Stops and lets go of everything but the record that `heard` and `heard_text` read."""
-        self.ended_at = now
-        if outcome is not Outcome.SERVED:
-            self._heard = self.heard(now)
+    def close(self, now: float, outcome: Outcome) -> Record:
+        """Stops, and is not used again; what may still be asked for is in the record.
+
+        Heard is what the listener last reported, else what the play-out clock says: of one that was cut short, now.
+        """
         self.state = State.CLOSED
         self._end_utterance(outcome, now)
         self._track.close()
-        self._track = _CLOSED
-        self._rest = None
-        self._unread.clear()
-        self._queue.clear()
-        self._marks.clear()
-        self._queued_samples = 0
-
-    def heard(self, now: float) -> int:
-        """Samples the listener has heard: what it last reported, else the play-out clock; never more than was sent."""
-        if self._played is not None:
-            return self._played
-        if self._heard is not None:
-            return self._heard
-        return min(self.sent_samples, int(self.pacer.heard_s(now) * self.settings.form.sample_rate + 0.5))
-
-    def cancelled(self, now: float) -> wire.Cancelled:
-        """What the client is told of a context that was cut short."""
-        heard = self.heard(now)
-        offset = self._timeline.text_offset_at(heard / self.settings.form.sample_rate)
-        return wire.Cancelled(self.name, sent=self.sent_samples, heard=heard, text=self.source[:offset])
+        heard = self.pacer if self._played is None else self._played
+        rate = self.settings.form.sample_rate
+        record = Record(self.name, now, self.source, self.sent_samples, rate, self._timeline, heard)
+        if outcome is not Outcome.SERVED:
+            record.heard = record.heard_at(now)
+        return record

@@ -20,6 +20,7 @@ from .dialect import Call, Close, Dialect, Item, Reply
 from .dialect import Event as Said
 from .life import TABLE, Action, Event, State
 from .native import NATIVE
+from .record import Record
 from .stage import Stage
 
 MEMORY_S = 60.0  # how long after its end a context is still answered by `cancelled`
@@ -74,9 +75,9 @@ class Session:
         self._stage = stage
         self._dialect = dialect
         self._live: dict[str, Context] = {}
-        # What is known of an id that ended: its context, or when its start was refused, or no more than that it ended.
-        self._closed: OrderedDict[str, Context | float | None] = OrderedDict()
-        self._records: deque[tuple[str, Context]] = deque()
+        # What is known of an id that ended: its record, or when its start was refused, or no more than that it ended.
+        self._closed: OrderedDict[str, Record | float | None] = OrderedDict()
+        self._records: deque[Record] = deque()
         self._by_utterance: dict[int, Context] = {}
         self._utterances: dict[int, int] = {}  # context key -> the utterance `_by_utterance` has of it
         self._by_key: dict[int, Context] = {}
@@ -177,9 +178,10 @@ class Session:
             case Action.CANCEL_AGAIN, wire.Cancel(played=played):
                 self._cancel_again(name, played, now)
             case Action.REPORT, wire.Played(samples=samples):
-                context = self._live.get(name) or self._closed.get(name)
-                if isinstance(context, Context):
-                    context.report(samples, now)
+                if name in self._live:
+                    self._live[name].report(samples, now)
+                elif isinstance(record := self._closed.get(name), Record):
+                    record.report(samples)
             case Action.REFUSE_CLOSED, _:
                 unseen = transition.state is State.UNSEEN
                 reason = "was never opened" if unseen else "takes no more text after end"
@@ -214,15 +216,14 @@ class Session:
     def _cancel(self, context: Context, played: int | None, now: float) -> None:
         if played is not None:
             context.report(played, now)
-        self._retire(context, now, Outcome.CANCELLED)
-        self._say(context.cancelled(now))
+        self._say(self._retire(context, now, Outcome.CANCELLED).cancelled(now))
 
     def _cancel_again(self, name: str, played: int | None, now: float) -> None:
         record = self._closed[name]
-        if isinstance(record, Context):
+        if isinstance(record, Record):
             if now - record.ended_at <= MEMORY_S:
                 if played is not None:
-                    record.report(played, now)
+                    record.report(played)
                 self._say(record.cancelled(now))
         elif record is not None and now - record <= MEMORY_S:
             self._say(wire.Cancelled(name, sent=0, heard=0, text=""))
@@ -305,32 +306,33 @@ class Session:
         self._next_stream = stream % 0xFFFF + 1
         return stream
 
-    def _retire(self, context: Context, now: float, outcome: Outcome) -> None:
+    def _retire(self, context: Context, now: float, outcome: Outcome) -> Record:
         """The one way out of `_live`: whatever the end was, nothing of the context is left running."""
         context.tell(self._outbox)
-        context.close(now, outcome)
+        record = context.close(now, outcome)
         self._stage.close_context()
         del self._live[context.name]
         del self._by_key[context.key]
         self._streams.discard(context.stream)
         self._index(context)
-        self._remember(context.name, context)
+        self._remember(context.name, record)
+        return record
 
-    def _remember(self, name: str, record: Context | float) -> None:
+    def _remember(self, name: str, record: Record | float) -> None:
         self._closed[name] = record
         self._closed.move_to_end(name)
         while len(self._closed) > REMEMBERED:
             self._closed.popitem(last=False)
-        if isinstance(record, Context):
-            self._records.append((name, record))
+        if isinstance(record, Record):
+            self._records.append(record)
             self._forget(record.ended_at - MEMORY_S)
 
     def _forget(self, before: float) -> None:
         """Lets go of records too old to be asked for, and of the oldest beyond their bound."""
-        while self._records and (self._records[0][1].ended_at < before or len(self._records) > RECORDED):
-            name, context = self._records.popleft()
-            if self._closed.get(name) is context:
-                self._closed[name] = None
+        while self._records and (self._records[0].ended_at < before or len(self._records) > RECORDED):
+            record = self._records.popleft()
+            if self._closed.get(record.name) is record:
+                self._closed[record.name] = None
 
     def _fail(self, context: Context, failure: Failure, now: float) -> None:
         self._retire(context, now, Outcome.DROPPED)

@@ -48,7 +48,7 @@ async def test_contexts_that_ended_without_a_word_cost_no_encoder():
                     await talk.until("cancelled", f"c{number}")
 
             # With an encoder each they would be 110 MB.
-            assert resident_bytes(pid) - before <= 25 * 2**20
+            assert resident_bytes(pid) - before <= 6 * 2**20
 
 
 async def test_a_client_that_floods_is_not_felt_by_the_others():

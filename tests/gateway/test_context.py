@@ -260,9 +260,9 @@ def test_what_was_heard_is_fixed_by_a_cancel_and_goes_on_after_the_last_packet_o
         scene.speak(0.0)
         scene.encode(0.0)
         scene.poll(0.0)
-        scene.context.close(0.5, outcome)
+        record = scene.context.close(0.5, outcome)
 
-        assert scene.context.heard(9.0) == heard * 24000
+        assert record.heard_at(9.0) == heard * 24000
 
 
 # --- segments in chunks ----------------------------------------------------------------------------------------------
@@ -349,6 +349,6 @@ def test_a_listener_who_hangs_up_in_mid_segment_has_heard_the_words_it_was_sent(
     scene.context.audio(first[0], first[1], 0.0, last=False)
     scene.encode(0.0)
     scene.poll(0.0)
-    scene.context.close(0.48, Outcome.CANCELLED)
+    record = scene.context.close(0.48, Outcome.CANCELLED)
 
-    assert scene.context.cancelled(0.48).text == "One"
+    assert record.cancelled(0.48).text == "One"
