@@ -11,7 +11,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
@@ -47,6 +47,12 @@ def pressure(reading: Reading | None, idle_pool_bytes: int) -> float | None:
     return min(1.0, max(0.0, 1 - (reading.free_bytes + idle_pool_bytes) / reading.total_bytes))
 
 
+def fresh(readings: Iterable[Reading], stale_s: float) -> list[Reading]:
+    """The same, but what is older than `stale_s` seconds is unknown."""
+    oldest = time.monotonic() - stale_s
+    return [each if each.at >= oldest else replace(each, free_bytes=None) for each in readings]
+
+
 class Monitor:
     """Polls every device of the machine, for one life: `start`, then `close`. May be asked from any thread."""
 
@@ -71,11 +77,7 @@ class Monitor:
 
     def readings(self) -> dict[str, Reading]:
         """What each device said last, by UUID; what is older than `stale_s` is unknown."""
-        oldest = time.monotonic() - self.settings.stale_s
-        return {
-            uuid: reading if reading.at >= oldest else replace(reading, free_bytes=None)
-            for uuid, reading in self._last.items()
-        }
+        return {reading.device: reading for reading in fresh(self._last.values(), self.settings.stale_s)}
 
     def first_readings(self) -> dict[str, Reading]:
         """The same, after waiting for NVML to answer once, or `stale_s` for it not to."""

@@ -21,7 +21,6 @@ from starlette.staticfiles import StaticFiles
 
 from ..admission import answer as admission
 from ..admission.answer import Ask
-from ..admission.vram import Monitor
 from ..synth.cache import phrases
 from ..synth.cache.levels import Levels, Store
 from ..synth.cache.rehearsal import rehearse
@@ -44,6 +43,7 @@ from .config import Config, ConfigError
 from .connection import Connection
 from .desk import Desk, reject
 from .encoding import Encoders
+from .gauge import Devices, Distant, Near
 from .handshake import Accepted, Doorkeeper, Rejection
 from .house import House, clock
 from .ledger import Report
@@ -57,7 +57,7 @@ from .watch import Watch
 logger = logging.getLogger("voxgate")
 
 STREAM_PATH = "/v1/stream"
-LEDGER = "ledger"  # the supervisor's socket, among those of its gateways
+LEDGER, GAUGE = "ledger", "gauge"  # the supervisor's sockets, among those of its gateways
 WEB = Path(__file__).parent.parent / "web"
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; connect-src 'self' ws: wss:; img-src 'self' data:; "
@@ -78,6 +78,7 @@ class Member:
 
     folder: Path
     number: int
+    count: int
 
 
 class App:
@@ -110,7 +111,9 @@ class App:
         )
         self._cores = supervisor.cores()
         self._devices = lineup.devices(config)
-        self._monitor = Monitor() if self._devices else None
+        self._memory: Devices | None = None
+        if self._devices:
+            self._memory = Near() if member is None else Distant(member.folder / GAUGE)
         self._controller = bounds.controller(config, lineup.cpu_workers(config, self._cores), self._forecast)
         self._desk = Desk(self._controller, limits, ready=lambda: self._voices_ready)
         names = _voice_names(config)
@@ -143,15 +146,15 @@ class App:
         synthesis = lineup.lineup(self.config, self._cores, self._caches, self._on_broken)
         encoders = Encoders(threads=min(self._cores, 4))
         house = self._desk.house = House(synthesis, encoders, self._controller)
-        if self._monitor is not None:
-            self._monitor.start()
         await synthesis.start()
         start = asyncio.create_task(self._get_ready(synthesis))
         house.lexicon = self._pronunciation.lexicon
         self._metrics = Metrics(house)
-        watch = Watch(house, self._metrics, self._monitor, self._devices)
+        watch = Watch(house, self._metrics, self._memory, self._devices)
         background = [start, asyncio.create_task(watch.run()), asyncio.create_task(heap.give_back())]
         background.append(asyncio.create_task(self._pronunciation.follow(house)))
+        if self._memory is not None:
+            background.append(asyncio.create_task(self._memory.run()))
         if self._member is not None:
             ledger = Report(self._member.folder / LEDGER, self._controller.quotas)
             self._neighbours = Neighbours(self._member.folder, self._member.number, self._metrics.snapshot)
@@ -171,8 +174,6 @@ class App:
             await asyncio.gather(*background, return_exceptions=True)
             house.close()
             await synthesis.close()
-            if self._monitor is not None:
-                await asyncio.to_thread(self._monitor.close)
             await self._caches.close()
             encoders.close()
 
@@ -195,13 +196,14 @@ class App:
 
     async def _open_lines(self, synthesis: Synthesis) -> None:
         """Lets admission know the engines. Raises `ConfigError` for one that its device has not the memory for."""
-        readings = await asyncio.to_thread(self._monitor.first_readings) if self._monitor is not None else {}
+        readings = await asyncio.to_thread(self._memory.first_readings) if self._memory is not None else {}
         for name, engine in synthesis.engines.items():
             info, reading = engine.info, readings.get(self._devices.get(name, ""))
             assert info is not None
             if reading is not None and reading.total_bytes is not None:
                 workers = lineup.workers_of(self.config.engines[name], self.config, self._cores)
-                problem = lineup.oversized(info, workers, reading.total_bytes, self.config.memory_degrade)
+                gateways = 1 if self._member is None else self._member.count
+                problem = lineup.oversized(info, workers * gateways, reading.total_bytes, self.config.memory_degrade)
                 if problem is not None:
                     raise ConfigError(problem)
             elif name in self._devices:

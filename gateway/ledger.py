@@ -8,7 +8,6 @@ under a millisecond when nobody is busy; in that time two gateways may each give
 import asyncio
 import contextlib
 import logging
-import threading
 from collections import defaultdict
 from pathlib import Path
 
@@ -16,10 +15,10 @@ import msgspec
 
 from ..admission.quotas import Quotas, Usage
 from .house import clock
+from .local_service import MESSAGE_BYTES, LocalService
 
 logger = logging.getLogger("voxgate.ledger")
 
-LINE_BYTES = 1 << 20  # of one message
 ACCOUNTS = 1000  # of one message, well within that
 REMEMBERED = 20_000  # accounts; addresses are without number
 RECONNECT_S = 0.2
@@ -75,39 +74,16 @@ class Sums:
         return tuple(self._usage)
 
 
-class Ledger:
-    """The supervisor's side: a thread with an event loop of its own, serving a Unix socket at `path`."""
+class Ledger(LocalService):
+    """The supervisor's side."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        super().__init__(path, "ledger")
         self._sums = Sums()
         self._news: dict[int, _News] = {}  # by gateway
         self._gateways = 0
-        self._listening = threading.Event()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="ledger", daemon=True)
 
-    def start(self) -> None:
-        """Returns when gateways can connect."""
-        self._thread.start()
-        self._listening.wait()
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(asyncio.start_unix_server(self._serve, self.path, limit=LINE_BYTES))
-        self._listening.set()
-        self._loop.run_forever()
-        server.close()
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.run_until_complete(asyncio.sleep(0))
-        self._loop.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._gateways += 1
         gateway = self._gateways
         news = self._news[gateway] = _News(self._sums)
@@ -125,7 +101,6 @@ class Ledger:
             self._tell_others(gateway, self._sums.leave(gateway))
             telling.cancel()
             await asyncio.gather(telling, return_exceptions=True)
-            writer.close()
 
     def _tell_others(self, gateway: int, accounts: tuple[str, ...]) -> None:
         for other, news in self._news.items():
@@ -176,7 +151,7 @@ class Report:
         """Until cancelled. A ledger that is not there is looked for again: until then this gateway counts alone."""
         while True:
             with contextlib.suppress(OSError):  # not there yet, or not any more
-                reader, writer = await asyncio.open_unix_connection(self._path, limit=LINE_BYTES)
+                reader, writer = await asyncio.open_unix_connection(self._path, limit=MESSAGE_BYTES)
                 try:
                     await self._exchange(reader, writer)
                 except ValueError as problem:

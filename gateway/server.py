@@ -21,11 +21,14 @@ from types import FrameType
 import msgspec
 import uvicorn
 
-from . import supervisor
-from .app import LEDGER, App, Member
+from ..admission.vram import Monitor
+from . import lineup, supervisor
+from .app import GAUGE, LEDGER, App, Member
 from .config import Config
+from .gauge import Gauge
 from .ledger import Ledger
 from .listeners import BACKLOG, Listeners, open_all, told_of, with_certificate
+from .local_service import LocalService
 from .protocol import HttpProtocol, SocketProtocol
 
 logger = logging.getLogger("voxgate")
@@ -113,22 +116,26 @@ def _serve_many(config: Config) -> int:
         config = msgspec.structs.replace(config, port=reserved.getsockname()[1])
         told = told_of(config)
         with tempfile.TemporaryDirectory(prefix="voxgate-") as folder:  # of mode 700: only we may report
-            ledger = Ledger(Path(folder) / LEDGER)
-            ledger.start()
+            services: list[LocalService] = [Ledger(Path(folder) / LEDGER)]
+            if lineup.devices(config):
+                services.append(Gauge(Path(folder) / GAUGE, Monitor()))
+            for service in services:
+                service.start()
             members = supervisor.Supervisor(
-                supervisor.shares(config, supervisor.cores()), partial(serve_member, Path(folder))
+                supervisor.shares(config, supervisor.cores()), partial(serve_member, Path(folder), config.gateways)
             )
             try:
                 return members.run(lambda: _announce(told))
             finally:
-                ledger.close()
+                for service in services:
+                    service.close()
 
 
-def serve_member(folder: Path, number: int, config: Config, listening: Callable[[], None]) -> int:
+def serve_member(folder: Path, count: int, number: int, config: Config, listening: Callable[[], None]) -> int:
     """One gateway of several, in its own process; the port and `folder` are shared. Calls `listening` when it takes
     connections."""
     _log_to_stderr(config.log_level)
-    app = App(config, member=Member(folder, number))
+    app = App(config, member=Member(folder, number, count))
     return _serve_on(open_all(config, shared=True), app, listening)
 
 

@@ -44,9 +44,11 @@ def shares(config: Config, cores: int) -> list[Config]:
             gateways=1,
             workers=_share(workers, count, number),
             engines={
-                name: msgspec.structs.replace(engine, workers=_share(engine.workers, count, number))
-                if engine.workers
-                else engine
+                name: msgspec.structs.replace(
+                    engine,
+                    workers=_share(engine.workers, count, number) if engine.workers else 0,
+                    slots=_share(engine.slots, count, number) if engine.slots else 0,
+                )
                 for name, engine in config.engines.items()
             },
             max_connections=_share(config.max_connections, count, number),

@@ -1,16 +1,18 @@
 """What happens to admission by itself: its dwells end, its downgrades step, the memory of GPUs fills and empties, and
 the operator reads of it in the log.
 
-Decides nothing: passes on what the monitor reads and what the breakers made of it.
+Decides nothing: passes on what is read of them and what the breakers made of it.
 """
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Mapping
 
 from ..admission.breaker import State, Transition
 from ..admission.line import Line
-from ..admission.vram import Monitor, pressure
+from ..admission.vram import pressure
+from .gauge import Devices
 from .house import House, clock
 from .metrics import Metrics
 
@@ -23,12 +25,12 @@ class Watch:
     """Looks at the house's admission as long as the house is open."""
 
     def __init__(
-        self, house: House, metrics: Metrics, monitor: Monitor | None = None, devices: Mapping[str, str] | None = None
+        self, house: House, metrics: Metrics, memory: Devices | None = None, devices: Mapping[str, str] | None = None
     ) -> None:
-        """`monitor` where an engine has a device; `devices`: those of them, by engine."""
+        """`memory` where an engine has a device; `devices`: those of them, by engine."""
         self._house = house
         self._metrics = metrics
-        self._monitor = monitor
+        self._memory = memory
         self._devices = devices or {}
         self._told: dict[str, Transition] = {}
         self._levels: dict[str, str] = {}
@@ -43,8 +45,8 @@ class Watch:
 
     def look(self, now: float) -> None:
         """Lets time pass, and logs what came of it."""
-        if self._monitor is not None:
-            self._measure(self._monitor, now)
+        if self._memory is not None:
+            self._measure(self._memory, now)
         self._house.controller.advance(now)
         for engine in self._watched:
             if (width := self._house.controller.lines[engine].downgrades.width) is not None:
@@ -58,13 +60,17 @@ class Watch:
         """Engines with a device, as soon as they have warmed."""
         return [engine for engine in self._devices if engine in self._house.controller.lines]
 
-    def _measure(self, monitor: Monitor, now: float) -> None:
-        """Tells each engine's breaker how full its device is, less what its own pool has to spare."""
-        self._house.devices = monitor.readings()
+    def _measure(self, memory: Devices, now: float) -> None:
+        """Tells each engine's breaker how full its device is, less what our pools there have to spare."""
+        self._house.devices = memory.readings()
+        idle: Counter[str] = Counter()
         for engine in self._watched:
-            reading = self._house.devices.get(self._devices[engine])
-            idle_bytes = self._house.synthesizer.engines[engine].idle_pool_bytes
-            self._house.controller.memory(engine, pressure(reading, idle_bytes), now)
+            idle[self._devices[engine]] += self._house.synthesizer.engines[engine].idle_pool_bytes
+        elsewhere = memory.exchange(dict(idle))
+        for engine in self._watched:
+            device = self._devices[engine]
+            idle_bytes = idle[device] + elsewhere.get(device, 0)
+            self._house.controller.memory(engine, pressure(self._house.devices.get(device), idle_bytes), now)
 
     def _log_state(self, line: Line) -> None:
         told = self._told.get(line.engine)

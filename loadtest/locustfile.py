@@ -204,6 +204,7 @@ class Caller(locust.FastHttpUser):
         self._texts = corpus.TextMaker(_LOAD.seed, next(_numbers), 1 << 16)
         if Caller.offers_speech is None:
             Caller.offers_speech = self._probe()
+        self.speech()  # a short run hears some, too
 
     @locust.task(2)
     def voices(self) -> None:

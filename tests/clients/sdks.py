@@ -87,7 +87,12 @@ def deepgram(url, clear=False):
     from deepgram.environment import DeepgramClientEnvironment
 
     socket_url = url.replace("http", "ws", 1)
-    here = DeepgramClientEnvironment(base=url, production=socket_url, agent=socket_url, agent_rest=url)
+    here = DeepgramClientEnvironment(
+        base=url,
+        production=socket_url,
+        agent=socket_url,
+        agent_rest=url,
+    )
     client = DeepgramClient(api_key=KEY, environment=here)
     # end
     from deepgram.core.events import EventType

@@ -348,3 +348,39 @@ def test_an_engine_that_cannot_be_made_is_refused_by_name(tmp_path: Path):
     file.write_text('[engines.mine]\nfactory = "stepping:fail"\nworkers = 1\n')
 
     assert "mine do not come up: stepping:fail: RuntimeError: no weights here" in refused(tmp_path, str(file))
+
+
+async def test_two_gateways_on_one_gpu_know_of_each_others_pools_and_shut_together(tmp_path: Path):
+    nvml = FakeNvml(tmp_path)
+    nvml.set(GPU, free=5 * GIB)
+    config = settings(tmp_path, pool_bytes=3 * GIB // 2)
+    with running_server("--config", config, "--gateways", "2", env={**with_fakes(), **nvml.env}) as url:
+        machine = Machine(url, nvml)
+        # 2 % is free, and 15 % in each of two idle pools. With its own pool alone a gateway would be over 80 %.
+        for free in (200 * 2**20, 201 * 2**20, 202 * 2**20, 203 * 2**20):
+            nvml.set(GPU, free=free)
+            await eventually("it is read", lambda free=free: free_told(machine) == {"0": free, "1": free})
+        assert states(machine) == {"0": NORMAL, "1": NORMAL}
+
+        nvml.set(GPU, free=0, total=100 * GIB)
+        await eventually("both are open", lambda: states(machine) == {"0": OPEN, "1": OPEN})
+
+
+NORMAL, OPEN = 0, 3
+
+
+def by_gateway(machine: Machine, name: str, **labels: str) -> dict[str, float]:
+    return {
+        sample.labels["gateway"]: sample.value
+        for family in text_string_to_metric_families(httpx.get(f"{machine.url}/metrics").text)
+        for sample in family.samples
+        if sample.name == name and labels.items() <= sample.labels.items()
+    }
+
+
+def free_told(machine: Machine) -> dict[str, float]:
+    return by_gateway(machine, "voxgate_vram_free_bytes", device=GPU)
+
+
+def states(machine: Machine) -> dict[str, float]:
+    return by_gateway(machine, "voxgate_admission_state", engine="stepping")

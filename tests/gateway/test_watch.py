@@ -41,7 +41,13 @@ class Gpu:
 
     free_bytes: int | None = 5 * GIB
     idle_pool_bytes: int = 0
+    idle_elsewhere: int = 0
+    told: dict[str, int] = field(default_factory=dict[str, int])
     widths: list[int] = field(default_factory=list[int])
+
+    def exchange(self, idle: dict[str, int]) -> dict[str, int]:
+        self.told = idle
+        return {"GPU-1": self.idle_elsewhere}
 
     def readings(self) -> dict[str, Reading]:
         return {"GPU-1": Reading("GPU-1", "a GPU", 10 * GIB, self.free_bytes, 0.0)}
@@ -104,6 +110,15 @@ def test_what_a_pool_has_to_spare_is_free_memory(scene: Scene):
     scene.gpu.free_bytes, scene.gpu.idle_pool_bytes = GIB // 2, 4 * GIB
     scene.pass_time(5.0)
     assert (scene.state("gpu"), scene.gpu.widths) == ("NORMAL", [8])
+    assert scene.gpu.told == {"GPU-1": 4 * GIB}
+
+
+def test_what_other_pools_on_the_same_device_have_to_spare_is_free_memory_too(scene: Scene):
+    scene.gpu.free_bytes, scene.gpu.idle_elsewhere = GIB // 2, 2 * GIB
+    scene.gpu.idle_pool_bytes = 1 * GIB
+    scene.watch = Watch(scene.house, Metrics(scene.house), cast(Any, scene.gpu), {"gpu": "GPU-1", "cpu": "GPU-1"})
+    scene.pass_time(5.0)
+    assert (scene.state("gpu"), scene.gpu.told) == ("NORMAL", {"GPU-1": 2 * GIB})
 
 
 @pytest.mark.parametrize("free_bytes", [None, 0])
