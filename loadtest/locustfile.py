@@ -204,21 +204,16 @@ class Caller(locust.FastHttpUser):
         self._texts = corpus.TextMaker(_LOAD.seed, next(_numbers), 1 << 16)
         if Caller.offers_speech is None:
             Caller.offers_speech = self._probe()
-        self.speech()  # a short run hears some, too
 
-    @locust.task(2)
-    def voices(self) -> None:
-        self.client.get("/v1/voices", headers=_HEADERS)
-
-    @locust.task(2)
-    def ready(self) -> None:
+    @locust.task
+    def look_and_hear(self) -> None:
         self.client.get("/health/ready")
+        self.client.get("/v1/voices", headers=_HEADERS)
+        if Caller.offers_speech:
+            self._speech()
 
-    @locust.task(1)
-    def speech(self) -> None:
+    def _speech(self) -> None:
         """Hears a text out while it comes, in real time."""
-        if not Caller.offers_speech:
-            return
         spoken = {"input": self._texts.make("short").text, "response_format": "pcm", "voice": "alloy"}
         clock = playout.PlayoutClock(SPEECH_RATE, time.monotonic())
         with self.client.post(SPEECH_PATH, json=spoken, headers=_HEADERS, stream=True, catch_response=True) as answer:
