@@ -63,7 +63,7 @@ class Refusal:
 class Permit:
     """Leave to use one unit of something bounded; given back exactly once."""
 
-    __slots__ = ("_on_release", "ask", "dry_at", "given_at", "probe")
+    __slots__ = ("_on_release", "ask", "crowding", "dry_at", "given_at", "probe")
 
     def __init__(
         self,
@@ -72,11 +72,13 @@ class Permit:
         *,
         given_at: float = 0.0,
         probe: bool = False,
+        crowding: bool = False,
     ) -> None:
         self._on_release: Callable[[Permit, Outcome, float], None] | None = on_release
         self.ask = ask
         self.given_at = given_at
         self.dry_at = -math.inf  # when its listener ran dry, and it counted
+        self.crowding = crowding  # its account has far more than its share: others' first segments go before its own
         self.probe = probe  # the one by which a breaker that was open finds out whether it may close
 
     def release(self, outcome: Outcome, now: float) -> None:

@@ -22,6 +22,7 @@ from .quotas import Exceeded, Quotas
 Forecast = Callable[[Ask, float], float]  # seconds until the engine could begin without harm to those it serves
 
 START_WITHIN_S = 0.02  # a wait this short is had in the engine's own queue
+MODEST_START_WITHIN_S = 0.1
 LOOK_AGAIN_S = 0.01  # how often a forecast is asked again for those that wait
 SAFETY = 1.5  # waits are predicted in the mean; one that is refused after waiting is worse served than one refused now
 RESERVE = 0.1  # the share of a limit that only accounts under their fair share may use
@@ -29,6 +30,7 @@ HEADROOM_CHARACTERS = 800  # of first segments that an account over its equal sh
 CONTINUES_WITHIN_S = (
     2.0  # what a listener in mid-conversation waits rather than be refused; newcomers say for themselves
 )
+CROWD = 1.5  # equal shares over which an account's first segments let all others' go before
 MODEST = 0.5  # equal shares under which an account does not suffer for the crowd that others send
 SHORTEST_RETRY_S = 0.5
 ONE_LISTENER_S = 2.0  # in which one utterance's underruns count once
@@ -125,7 +127,7 @@ class Controller:
         wait = self._predicted_wait(line, ask, now)
         if not ask.cached:  # says nothing of the engine
             line.breaker.predicted(wait, now)
-        if wait > START_WITHIN_S:
+        if wait > self._start_within(line, ask):
             if line.breaker.would_refuse(now):
                 return self._refuse_by_breaker(line, now)
             modest = line.share_of(ask.account) < MODEST
@@ -186,10 +188,11 @@ class Controller:
                 return self._permit(line, ask, now)
 
     def _permit(self, line: Line, ask: Ask, now: float, *, probe: bool = False) -> Permit:
+        crowding = line.share_of(ask.account) > CROWD
         line.enter(ask, now)
         self.utterances += 1
         self.quotas.begin_utterance(ask.account, now)
-        return Permit(self._released, ask, given_at=now, probe=probe)
+        return Permit(self._released, ask, given_at=now, probe=probe, crowding=crowding)
 
     def _released(self, permit: Permit, outcome: Outcome, now: float) -> None:
         assert permit.ask is not None
@@ -248,7 +251,7 @@ class Controller:
                 continue
             if not shut and not ask.cached:
                 if engine_is_free is None:
-                    engine_is_free = self._engine_wait(line, ask, now) <= START_WITHIN_S
+                    engine_is_free = self._engine_wait(line, ask, now) <= self._start_within(line, ask)
                 if not engine_is_free:
                     continue
             line.withdraw(ask.ticket)
@@ -263,6 +266,12 @@ class Controller:
         if line.share_of(ask.account) > 1:
             ahead += HEADROOM_CHARACTERS
         return self._forecast(replace(ask, characters=ask.characters + ahead), now)
+
+    @staticmethod
+    def _start_within(line: Line, ask: Ask) -> float:
+        """Seconds of predicted wait that are had in the engine's queue. A modest account begins in the margin that is
+        kept for all: the crowd that keeps the engine busy goes behind it there."""
+        return MODEST_START_WITHIN_S if line.share_of(ask.account) < MODEST else START_WITHIN_S
 
     def wake_at(self, now: float) -> float:
         """When `next` should be asked again, if nothing happens before; inf when nobody waits."""

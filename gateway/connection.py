@@ -265,8 +265,8 @@ class Connection:
 
         return self._house.encoders.track(form, source_rate, answer)
 
-    def open(self, utterance: int, style: Style) -> None:
-        self._house.synthesizer.open(utterance, style, self)
+    def open(self, utterance: int, style: Style, *, crowding: bool) -> None:
+        self._house.synthesizer.open(utterance, style, self, crowding=crowding)
 
     def speak(self, utterance: int, segment: Segment) -> None:
         self._house.synthesizer.speak(utterance, segment)

@@ -240,7 +240,7 @@ class Context:
         self._unheard = True
         self._reached = {Part.ADMISSION: permit.given_at}
         self.utterance = self._stage.new_id()
-        self._stage.open(self.utterance, self.settings.style)
+        self._stage.open(self.utterance, self.settings.style, crowding=permit.crowding)
         self._say_started()
 
     def _say_started(self) -> None:

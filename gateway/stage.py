@@ -109,8 +109,8 @@ class Stage(Protocol):
         """An encoder whose packets come back under `key`."""
         ...
 
-    def open(self, utterance: int, style: Style) -> None:
-        """Begin an utterance; from here its audio or its failure comes back."""
+    def open(self, utterance: int, style: Style, *, crowding: bool) -> None:
+        """Begin an utterance; from here its audio or its failure comes back. `crowding`: others are served first."""
         ...
 
     def speak(self, utterance: int, segment: Segment) -> None:

@@ -3,7 +3,7 @@
 Owns the order and nothing else: instants are passed in, segments are taken by the caller and their results come back as
 `done`. Knows no workers, engines, audio or sockets.
 
-    no audio yet        in the order their first segments came
+    no audio yet        in the order their first segments came, those that crowd others last
     then least lead     the earliest instant at which the listener runs dry
     lead >= target      not run at all: the core goes to whoever needs it
 
@@ -19,12 +19,15 @@ from dataclasses import dataclass, field
 
 from .segment import Segment
 
+BEHIND = 1 << 60  # arrivals
+
 _Entry = tuple[float, int, int]  # (when the listener runs dry, order of arrival, utterance)
 
 
 @dataclass(slots=True)
 class _Utterance:
     order: int  # of adding, then of its first segment
+    crowding: bool
     waiting: deque[Segment] = field(default_factory=deque)
     covered_until: float = -math.inf
     held: bool = False
@@ -48,17 +51,17 @@ class Scheduler:
         """Segments waiting, those of held utterances included."""
         return self._backlog
 
-    def add(self, utterance: int, now: float) -> None:
-        """Open an utterance. `ValueError` if it is open already."""
+    def add(self, utterance: int, *, crowding: bool = False) -> None:
+        """Open an utterance. `crowding`: its first segment goes behind those that do not. `ValueError` if it is open."""
         if utterance in self._utterances:
             raise ValueError(f"utterance {utterance} was added already")
-        self._utterances[utterance] = _Utterance(self._next_arrival())
+        self._utterances[utterance] = _Utterance(self._next_arrival(crowding), crowding)
 
     def push(self, utterance: int, segment: Segment) -> None:
         """Queue a segment. `KeyError` for an utterance that is not open."""
         state = self._utterances[utterance]
         if not state.waiting and state.covered_until == -math.inf:
-            state.order = self._next_arrival()
+            state.order = self._next_arrival(state.crowding)
         state.waiting.append(segment)
         self._backlog += 1
         self._enter(utterance, state)
@@ -94,10 +97,10 @@ class Scheduler:
     def next(self, now: float, *, silent_only: bool = False) -> tuple[int, Segment] | None:
         """Take the segment to run at `now`, None if no utterance needs one.
 
-        `silent_only`: only of an utterance whose listener has no audio yet.
+        `silent_only`: only of an utterance whose listener has no audio yet, and that crowds nobody.
         """
         entry = self._first_entry()
-        if entry is None or self._runnable_at(entry) > now or (silent_only and entry[0] != -math.inf):
+        if entry is None or self._runnable_at(entry) > now or (silent_only and not self._is_urgent(entry)):
             return None
         heapq.heappop(self._heap)
         utterance = entry[2]
@@ -147,6 +150,9 @@ class Scheduler:
             self._heap = [entry for each in self._utterances.values() if (entry := each.entry) is not None]
             heapq.heapify(self._heap)
 
-    def _next_arrival(self) -> int:
+    def _is_urgent(self, entry: _Entry) -> bool:
+        return entry[0] == -math.inf and not self._utterances[entry[2]].crowding
+
+    def _next_arrival(self, crowding: bool) -> int:
         self._arrivals += 1
-        return self._arrivals
+        return self._arrivals + BEHIND * crowding

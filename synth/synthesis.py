@@ -84,10 +84,10 @@ class Synthesis:
 
     # --- utterances ---------------------------------------------------------------------------------------------
 
-    def open(self, utterance: int, style: Style, listener: Listener) -> None:
+    def open(self, utterance: int, style: Style, listener: Listener, *, crowding: bool = False) -> None:
         """Begin an utterance of one voice; `close_utterance` must follow. `KeyError` for a voice that nobody has."""
         engine = self._by_voice[style.voice]
-        engine.open(utterance, style, listener)
+        engine.open(utterance, style, listener, crowding=crowding)
         self._by_utterance[utterance] = engine
 
     def speak(self, utterance: int, segment: Segment) -> None:

@@ -54,6 +54,7 @@ class _Utterance:
     style: Style
     listener: Listener
     covered_until: float
+    crowding: bool = False
     heard: bool = False  # some of it has been delivered
     job: int = 0  # what the pool has of it, 0: nothing
     told_until: float = 0.0  # `covered_until` as the pool knows it
@@ -185,14 +186,14 @@ class Synthesizer:
 
     # --- utterances ---------------------------------------------------------------------------------------------
 
-    def open(self, utterance: int, style: Style, listener: Listener) -> None:
-        """Begin an utterance. An id is used once and never again."""
+    def open(self, utterance: int, style: Style, listener: Listener, *, crowding: bool = False) -> None:
+        """Begin an utterance. An id is used once and never again. `crowding`: as in `Scheduler.add`."""
         if utterance in self._utterances:
             raise ValueError(f"utterance {utterance} is open already")
         now = self._clock()
-        self._utterances[utterance] = _Utterance(utterance, style, listener, now)
-        self._fresh.add(utterance, now)
-        self._missed.add(utterance, now)
+        self._utterances[utterance] = _Utterance(utterance, style, listener, now, crowding)
+        self._fresh.add(utterance)
+        self._missed.add(utterance, crowding=crowding)
 
     def speak(self, utterance: int, segment: Segment) -> None:
         if utterance in self._utterances:
@@ -368,7 +369,7 @@ class Synthesizer:
 
     def _submit(self, record: _Utterance, segment: Segment) -> None:
         if not self._pool.stepwise:
-            job = self._pool.submit(segment, record.style, express=not record.heard)
+            job = self._pool.submit(segment, record.style, express=not (record.heard or record.crowding))
             self._jobs[job] = record, segment
             self._cost.begin(job, self._clock())
             return
@@ -379,7 +380,7 @@ class Synthesizer:
         self._begun_at[job] = self._clock()
 
     def _next_missed(self, now: float) -> tuple[int, Segment] | None:
-        """What an idle worker can take; the express ones are for listeners who have heard nothing yet."""
+        """What an idle worker can take; the express ones are for those who have heard nothing yet and crowd nobody."""
         if self._pool.idle:
             return self._missed.next(now)
         return self._missed.next(now, silent_only=True) if self._pool.idle_express else None

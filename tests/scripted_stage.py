@@ -115,7 +115,7 @@ class ScriptedStage:
         self.tracks[key] = ScriptedTrack(key, Packetizer(form, source_rate))
         return self.tracks[key]
 
-    def open(self, utterance: int, style: Style) -> None:
+    def open(self, utterance: int, style: Style, *, crowding: bool) -> None:
         assert utterance not in self.open_utterances
         self.open_utterances[utterance] = style
 

@@ -77,7 +77,7 @@ class ScriptedSynthesizer:
         self.listeners: dict[int, Any] = {}
         self.silent = False
 
-    def open(self, utterance: int, style: Style, listener: Any) -> None:
+    def open(self, utterance: int, style: Style, listener: Any, *, crowding: bool) -> None:
         self.listeners[utterance] = listener
 
     def speak(self, utterance: int, segment: Segment) -> None:

@@ -227,7 +227,7 @@ class House:
             return
         record.permit_at, speaking.permit = now, answer
         self._speaking[record.number] = speaking
-        self.scheduler.add(record.number, now)
+        self.scheduler.add(record.number, crowding=answer.crowding)
         self._take_overhead()
         self._hand_over(speaking)
 

@@ -84,7 +84,7 @@ def crowd(newcomers: int, within_s: float, *, most_wait_s: float | None, seed: i
     admitted, dry, worst = 0, set[int](), 0.0
 
     def enter(utterance: int, heard_until: float | None) -> None:
-        scheduler.add(utterance, now)
+        scheduler.add(utterance)
         for index in range(60):
             scheduler.push(
                 utterance, Segment(index, "x" * (40 if index == 0 else 70), 0, 0, Boundary.START, Boundary.END)

@@ -24,7 +24,7 @@ def segment(index: int = 0) -> Segment:
 def scheduler_with(*utterances: int, segments: int = 1) -> Scheduler:
     scheduler = Scheduler(TARGET_S)
     for utterance in utterances:
-        scheduler.add(utterance, 0.0)
+        scheduler.add(utterance)
         for index in range(segments):
             scheduler.push(utterance, segment(index))
     return scheduler
@@ -41,7 +41,7 @@ def run_order(scheduler: Scheduler, now: float) -> list[int]:
 def test_utterances_without_audio_run_in_the_order_their_first_segments_came() -> None:
     scheduler = Scheduler(TARGET_S)
     for utterance in (1, 2, 3):
-        scheduler.add(utterance, 0.0)
+        scheduler.add(utterance)
     for utterance in (3, 1, 2):
         scheduler.push(utterance, segment())
     assert run_order(scheduler, 0.0) == [3, 1, 2]
@@ -110,7 +110,7 @@ def test_a_cancelled_utterance_never_runs_and_its_result_is_ignored() -> None:
 def test_an_utterance_is_added_once_and_pushed_to_only_while_open() -> None:
     scheduler = scheduler_with(1)
     with pytest.raises(ValueError, match="1"):
-        scheduler.add(1, 0.0)
+        scheduler.add(1)
     scheduler.cancel(1)
     with pytest.raises(KeyError):
         scheduler.push(1, segment())
@@ -148,7 +148,7 @@ class SchedulerMachine(RuleBasedStateMachine):
     @rule(target=utterances)
     def add(self) -> int:
         self.count += 1
-        self.scheduler.add(self.count, self.now)
+        self.scheduler.add(self.count)
         self.model[self.count] = ModelUtterance()
         return self.count
 
@@ -255,7 +255,7 @@ def simulate(listeners: list[Listener], workers: int, cost_s: float, audio_s: fl
         match kind:
             case "arrive":
                 listener.ready_at = now
-                scheduler.add(who, now)
+                scheduler.add(who)
                 for index in range(listener.segments):
                     scheduler.push(who, segment(index))
             case "done":
