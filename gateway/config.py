@@ -63,7 +63,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     workers: Annotated[
         int,
         Meta(
-            ge=0, description="engine worker processes, all together, beside half as many express ones; 0: one per core"
+            ge=0, description="engine worker processes, all together, beside as many express ones; 0: one per core"
         ),
     ] = 0
     engines: Annotated[

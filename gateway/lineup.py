@@ -50,7 +50,7 @@ def _synthesizer(
     is_batched = bool(engine.device or engine.slots)
     return Synthesizer(
         workers=workers,
-        express=0 if is_batched else (workers + 1) // 2,
+        express=0 if is_batched else workers,
         nice=0 if is_batched else BULK_NICE,
         setup=Setup(name, engine.factory or BUNDLED[name].factory, engine.device, engine.slots, engine.options),
         caches=caches,
