@@ -22,7 +22,7 @@ from .quotas import Exceeded, Quotas
 Forecast = Callable[[Ask, float], float]  # seconds until the engine could begin without harm to those it serves
 
 START_WITHIN_S = 0.02  # a wait this short is had in the engine's own queue
-MODEST_START_WITHIN_S = 0.1
+MODEST_START_WITHIN_S = 0.08
 LOOK_AGAIN_S = 0.01  # how often a forecast is asked again for those that wait
 SAFETY = 1.5  # waits are predicted in the mean; one that is refused after waiting is worse served than one refused now
 RESERVE = 0.1  # the share of a limit that only accounts under their fair share may use

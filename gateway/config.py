@@ -62,9 +62,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     gateways: Annotated[int, Meta(ge=1, le=256, description="gateway processes that share the port")] = 1
     workers: Annotated[
         int,
-        Meta(
-            ge=0, description="engine worker processes, all together, beside as many express ones; 0: one per core"
-        ),
+        Meta(ge=0, description="engine worker processes, all together, beside as many express ones; 0: one per core"),
     ] = 0
     engines: Annotated[
         Engines, Meta(description="what speaks, side by side, the default first: see docs/engines.md")

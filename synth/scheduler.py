@@ -52,7 +52,9 @@ class Scheduler:
         return self._backlog
 
     def add(self, utterance: int, *, crowding: bool = False) -> None:
-        """Open an utterance. `crowding`: its first segment goes behind those that do not. `ValueError` if it is open."""
+        """Open an utterance. `crowding`: its first segment goes behind those that do not.
+
+        `ValueError` if it is open already."""
         if utterance in self._utterances:
             raise ValueError(f"utterance {utterance} was added already")
         self._utterances[utterance] = _Utterance(self._next_arrival(crowding), crowding)

@@ -215,6 +215,26 @@ def test_after_quiet_hours_a_full_house_tells_newcomers_to_come_back_soon():
     assert refusal.retry_after <= 5.0
 
 
+def test_who_has_far_more_than_its_share_crowds_and_nobody_else_does():
+    it = house(utterances=40)
+    permits = [it.admit(replace(ASK, ticket=ticket, account="greedy"), 0.0) for ticket in range(8)]
+    assert [permit.crowding for permit in permits if isinstance(permit, Permit)] == [False] * 8  # nobody shares yet
+
+    modest = it.admit(replace(ASK, ticket=20, account="modest"), 0.0)
+    greedy = it.admit(replace(ASK, ticket=21, account="greedy"), 0.0)
+    assert [each.crowding for each in (modest, greedy) if isinstance(each, Permit)] == [False, True]
+
+
+@pytest.mark.parametrize(("account", "begins"), [("greedy", False), ("modest", True)])
+def test_a_modest_account_begins_at_once_in_what_time_is_kept_for_all(account: str, begins: bool):
+    it = Controller(Limits(), forecast=lambda ask, now: 0.0 if ask.ticket < 10 else 0.07)
+    for ticket in range(8):
+        assert isinstance(it.admit(replace(ASK, ticket=ticket, account="greedy"), 0.0), Permit)
+    assert isinstance(it.admit(replace(ASK, ticket=9, account="modest"), 0.0), Permit)
+
+    assert isinstance(it.admit(replace(ASK, ticket=20, account=account), 0.0), Permit) is begins
+
+
 def test_what_a_lone_listener_is_slow_to_take_is_no_trouble_of_the_house():
     it = Controller(Limits())
     permit = it.admit(ASK, 0.0)

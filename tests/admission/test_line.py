@@ -207,11 +207,15 @@ def test_the_fair_share_of_one_engine_is_not_that_of_another():
 
 
 def test_an_account_that_must_leave_room_does_not_hold_up_those_it_is_left_for():
-    it = twenty()
+    waits = [0.0]
+    limits = Limits(utterances=20, limit=LimitSettings(initial=20, floor=1, ceiling=20))
+    it = Controller(limits, forecast=lambda ask, now: waits[0])
     it.admit(replace(ASK, account="modest"), 0.0)
     for _ in range(17):
         it.admit(replace(ASK, account="greedy"), 0.0)
+    waits[0] = 1.0
     it.admit(replace(ASK, ticket=50, account="greedy", priority=5, max_wait_s=60.0), 0.0)
     it.admit(replace(ASK, ticket=51, account="new", max_wait_s=60.0), 0.0)
+    waits[0] = 0.0
     ticket, answer = it.next(0.01) or (0, None)
     assert (ticket, type(answer), it.next(0.01)) == (51, Permit, None)

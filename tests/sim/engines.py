@@ -19,7 +19,7 @@ STEPWISE_RTF = 0.02
 BREAKS_AFTER_S = 0.02
 BITE_S = 0.06  # of a segment, encoded before the rest
 
-Room = Literal["any", "silent"] | None  # "silent": for listeners only that have heard nothing yet
+Room = Literal["any", "silent"] | None  # "silent": for urgent ones only
 
 
 class Engine(Protocol):
@@ -29,15 +29,15 @@ class Engine(Protocol):
         """Whether it can take a segment now; `width`: slots that may be occupied."""
         ...
 
-    def speak(self, sounds_s: float, heard: bool, done: Callable[[bool], None]) -> None:
-        """`done` is told whether it came to something."""
+    def speak(self, sounds_s: float, urgent: bool, done: Callable[[bool], None]) -> None:
+        """`urgent`: its listener has heard nothing yet and crowds nobody. `done` is told whether it came to anything."""
         ...
 
 
 class Workers:
     """As many as cores at nice 15, and express ones that take first segments only."""
 
-    def __init__(self, clock: Clock, cores: Cores, chance: random.Random, bulk: int = 2, express: int = 1) -> None:
+    def __init__(self, clock: Clock, cores: Cores, chance: random.Random, bulk: int = 2, express: int = 2) -> None:
         self.broken = False
         self._clock, self._cores, self._chance = clock, cores, chance
         self._bulk, self._express = bulk, express
@@ -45,8 +45,8 @@ class Workers:
     def room(self, width: int | None) -> Room:
         return "any" if self._bulk else "silent" if self._express else None
 
-    def speak(self, sounds_s: float, heard: bool, done: Callable[[bool], None]) -> None:
-        express = not heard and self._express > 0
+    def speak(self, sounds_s: float, urgent: bool, done: Callable[[bool], None]) -> None:
+        express = urgent and self._express > 0
         self._free(express, -1)
 
         def end(spoken: bool) -> None:
@@ -77,7 +77,7 @@ class Batch:
     def room(self, width: int | None) -> Room:
         return "any" if width is None or self.slots < width else None
 
-    def speak(self, sounds_s: float, heard: bool, done: Callable[[bool], None]) -> None:
+    def speak(self, sounds_s: float, urgent: bool, done: Callable[[bool], None]) -> None:
         self.slots += 1
 
         def end(spoken: bool) -> None:

@@ -264,7 +264,9 @@ class House:
                 self._failed(speaking)
             self._dispatch()
 
-        self.engine.speak(sounds_s, speaking.heard, done)
+        assert speaking.permit is not None
+        urgent = not (speaking.heard or speaking.permit.crowding)
+        self.engine.speak(sounds_s, urgent, done)
 
     def _spoken(self, speaking: _Speaking, sounds_s: float) -> None:
         if speaking.permit is None:

@@ -62,6 +62,19 @@ def test_asked_for_silent_listeners_only_it_keeps_everybody_else_for_later() -> 
     assert scheduler.next(10.0) == (1, segment())
 
 
+def test_the_first_segments_of_those_who_crowd_go_behind_all_others_but_before_everyone_who_hears_something() -> None:
+    scheduler = Scheduler(TARGET_S)
+    for utterance, crowding in ((1, True), (2, False), (3, True), (4, False)):
+        scheduler.add(utterance, crowding=crowding)
+    for utterance in (5, 6):
+        scheduler.add(utterance)
+        scheduler.cover(utterance, 9.0)
+    for utterance in (5, 1, 3, 2, 6, 4):
+        scheduler.push(utterance, segment())
+    assert [scheduler.next(10.0, silent_only=True) for _ in range(3)] == [(2, segment()), (4, segment()), None]
+    assert run_order(scheduler, 10.0) == [1, 3, 5, 6]
+
+
 def test_a_stream_with_the_target_lead_is_not_run_until_it_is_used_up() -> None:
     scheduler = scheduler_with(1)
     scheduler.cover(1, 10.0 + TARGET_S)
