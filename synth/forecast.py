@@ -6,7 +6,7 @@ next segments of all listeners. Knows neither scheduler nor engines, only deadli
 
 from collections.abc import Iterable
 
-MARGIN_S = 0.3  # kept between a segment's predicted end and the instant its listener runs dry
+MARGIN_S = 0.35  # kept between a segment's predicted end and the instant its listener runs dry
 LATE_SHARE = 0.2  # of what its listener has in hand that a segment may take all the same, where that is little
 FIRST_COST_S = 0.0006  # per character, until something has been measured
 WEIGHT = 0.02  # of a new measurement in the running mean: a moment's trouble is not what everything will cost

@@ -143,6 +143,11 @@ class Pool:
         return len(self._idle_express)
 
     @property
+    def express(self) -> bool:
+        """Whether there are express workers at all just now, idle or not."""
+        return any(worker.seat >= self._bulk_seats for worker in self._alive)
+
+    @property
     def alive(self) -> int:
         """Workers that are there."""
         return len(self._alive)

@@ -42,7 +42,8 @@ class Scheduler:
         """`target_lead_s`: a stream whose listener has this many seconds in hand is left alone."""
         self._target_lead_s = target_lead_s
         self._utterances: dict[int, _Utterance] = {}
-        self._heap: list[_Entry] = []
+        self._urgent: list[_Entry] = []  # heaps
+        self._others: list[_Entry] = []
         self._arrivals = 0
         self._backlog = 0
 
@@ -52,9 +53,10 @@ class Scheduler:
         return self._backlog
 
     def add(self, utterance: int, *, crowding: bool = False) -> None:
-        """Open an utterance. `crowding`: its first segment goes behind those that do not.
+        """Open an utterance. `crowding`: its first segment is not urgent, and goes behind those that are.
 
-        `ValueError` if it is open already."""
+        `ValueError` if it is open already.
+        """
         if utterance in self._utterances:
             raise ValueError(f"utterance {utterance} was added already")
         self._utterances[utterance] = _Utterance(self._next_arrival(crowding), crowding)
@@ -96,15 +98,15 @@ class Scheduler:
             state.in_flight = False
             self._enter(utterance, state)
 
-    def next(self, now: float, *, silent_only: bool = False) -> tuple[int, Segment] | None:
+    def next(self, now: float, *, urgent: bool | None = None) -> tuple[int, Segment] | None:
         """Take the segment to run at `now`, None if no utterance needs one.
 
-        `silent_only`: only of an utterance whose listener has no audio yet, and that crowds nobody.
+        `urgent`: only of those whose listeners have no audio yet and that crowd nobody, or only of the others.
         """
-        entry = self._first_entry()
-        if entry is None or self._runnable_at(entry) > now or (silent_only and not self._is_urgent(entry)):
+        heap = self._first_heap(urgent)
+        if heap is None or self._runnable_at(heap[0]) > now:
             return None
-        heapq.heappop(self._heap)
+        entry = heapq.heappop(heap)
         utterance = entry[2]
         state = self._utterances[utterance]
         state.entry = None
@@ -118,10 +120,10 @@ class Scheduler:
             if state.entry is not None:
                 yield state.covered_until, state.waiting[0]
 
-    def wake_at(self, now: float) -> float | None:
+    def wake_at(self, now: float, *, urgent: bool | None = None) -> float | None:
         """When `next` will have a segment if nothing else happens; None if it has one at `now` or none waits."""
-        entry = self._first_entry()
-        if entry is None or (wake_at := self._runnable_at(entry)) <= now:
+        heap = self._first_heap(urgent)
+        if heap is None or (wake_at := self._runnable_at(heap[0])) <= now:
             return None
         return wake_at
 
@@ -129,15 +131,23 @@ class Scheduler:
         # The instant *after* the lead equals the target, so that a timer set to it never finds nothing to run.
         return math.nextafter(entry[0] - self._target_lead_s, math.inf)
 
-    def _first_entry(self) -> _Entry | None:
-        heap = self._heap
+    def _first_heap(self, urgent: bool | None) -> list[_Entry] | None:
+        """The heap that has the first entry on top, of one kind or of both."""
+        if urgent is not False and self._has_entry(self._urgent):
+            return self._urgent
+        return self._others if not urgent and self._has_entry(self._others) else None
+
+    def _has_entry(self, heap: list[_Entry]) -> bool:
+        """Whether there is a valid one, which is on top then."""
         while heap:
-            entry = heap[0]
-            state = self._utterances.get(entry[2])
-            if state is not None and state.entry is entry:
-                return entry
+            if self._is_valid(heap[0]):
+                return True
             heapq.heappop(heap)
-        return None
+        return False
+
+    def _is_valid(self, entry: _Entry) -> bool:
+        state = self._utterances.get(entry[2])
+        return state is not None and state.entry is entry
 
     def _enter(self, utterance: int, state: _Utterance) -> None:
         """Give the utterance its place in the heap, if it has something to run and may."""
@@ -147,14 +157,16 @@ class Scheduler:
         if state.entry is not None and state.entry[:2] == (state.covered_until, state.order):
             return
         state.entry = (state.covered_until, state.order, utterance)
-        heapq.heappush(self._heap, state.entry)
-        if len(self._heap) > 64 + 2 * len(self._utterances):  # leftovers of streams whose cover moved while they waited
-            self._heap = [entry for each in self._utterances.values() if (entry := each.entry) is not None]
-            heapq.heapify(self._heap)
-
-    def _is_urgent(self, entry: _Entry) -> bool:
-        return entry[0] == -math.inf and not self._utterances[entry[2]].crowding
+        heap = self._urgent if _is_urgent(state) else self._others
+        heapq.heappush(heap, state.entry)
+        if len(heap) > 64 + 2 * len(self._utterances):  # leftovers of streams whose cover moved while they waited
+            heap[:] = filter(self._is_valid, heap)
+            heapq.heapify(heap)
 
     def _next_arrival(self, crowding: bool) -> int:
         self._arrivals += 1
         return self._arrivals + BEHIND * crowding
+
+
+def _is_urgent(state: _Utterance) -> bool:
+    return state.covered_until == -math.inf and not state.crowding

@@ -363,7 +363,8 @@ class Synthesizer:
                 self._hit(record, segment, speech)
             else:
                 self._submit(record, segment)
-        wakes = [self._fresh.wake_at(now), self._missed.wake_at(now) if self._pool.idle else None]
+        missed_at = self._missed.wake_at(now, urgent=self._bulk_takes) if self._pool.idle else None
+        wakes = [self._fresh.wake_at(now), missed_at]
         if (wake_at := min((at for at in wakes if at is not None), default=None)) is not None:
             self._timer = call_at(wake_at, self._dispatch)
 
@@ -380,7 +381,12 @@ class Synthesizer:
         self._begun_at[job] = self._clock()
 
     def _next_missed(self, now: float) -> tuple[int, Segment] | None:
-        """What an idle worker can take; the express ones are for those who have heard nothing yet and crowd nobody."""
-        if self._pool.idle:
-            return self._missed.next(now)
-        return self._missed.next(now, silent_only=True) if self._pool.idle_express else None
+        """What an idle worker can take."""
+        if self._pool.idle_express and (work := self._missed.next(now, urgent=True)) is not None:
+            return work
+        return self._missed.next(now, urgent=self._bulk_takes) if self._pool.idle else None
+
+    @property
+    def _bulk_takes(self) -> bool | None:
+        """Urgent segments wait for an express worker: with another they would wait for all that come after them."""
+        return False if self._pool.express else None

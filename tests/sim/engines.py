@@ -8,7 +8,7 @@ import math
 import random
 from collections import deque
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Protocol
 
 from sim.machine import Clock, Cores
 
@@ -19,23 +19,23 @@ STEPWISE_RTF = 0.02
 BREAKS_AFTER_S = 0.02
 BITE_S = 0.06  # of a segment, encoded before the rest
 
-Room = Literal["any", "silent"] | None  # "silent": for urgent ones only
+Room = tuple[bool | None, ...]  # what it can take now: urgent segments, others (False), any (None)
 
 
 class Engine(Protocol):
     broken: bool
 
     def room(self, width: int | None) -> Room:
-        """Whether it can take a segment now; `width`: slots that may be occupied."""
+        """`width`: slots that may be occupied."""
         ...
 
     def speak(self, sounds_s: float, urgent: bool, done: Callable[[bool], None]) -> None:
-        """`urgent`: its listener has heard nothing yet and crowds nobody. `done` is told whether it came to anything."""
+        """`urgent`: its listener has heard nothing yet and crowds nobody. `done` is told if it came to anything."""
         ...
 
 
 class Workers:
-    """As many as cores at nice 15, and express ones that take first segments only."""
+    """As many as cores at nice 15, and as many express ones for urgent segments."""
 
     def __init__(self, clock: Clock, cores: Cores, chance: random.Random, bulk: int = 2, express: int = 2) -> None:
         self.broken = False
@@ -43,24 +43,23 @@ class Workers:
         self._bulk, self._express = bulk, express
 
     def room(self, width: int | None) -> Room:
-        return "any" if self._bulk else "silent" if self._express else None
+        return (True,) * (self._express > 0) + (False,) * (self._bulk > 0)
 
     def speak(self, sounds_s: float, urgent: bool, done: Callable[[bool], None]) -> None:
-        express = urgent and self._express > 0
-        self._free(express, -1)
+        self._free(urgent, -1)
 
         def end(spoken: bool) -> None:
-            self._free(express, 1)
+            self._free(urgent, 1)
             done(spoken)
 
         if self.broken:
             self._clock.after(BREAKS_AFTER_S, lambda: end(False))
         else:
             cost_s = SPEECH_S * sounds_s * math.exp(self._chance.gauss(0, NOISE))
-            self._cores.run(cost_s, NORMAL if express else NICE_15, lambda: end(True))
+            self._cores.run(cost_s, NORMAL if urgent else NICE_15, lambda: end(True))
 
-    def _free(self, express: bool, count: int) -> None:
-        if express:
+    def _free(self, urgent: bool, count: int) -> None:
+        if urgent:
             self._express += count
         else:
             self._bulk += count
@@ -75,7 +74,7 @@ class Batch:
         self._clock, self._chance = clock, chance
 
     def room(self, width: int | None) -> Room:
-        return "any" if width is None or self.slots < width else None
+        return (None,) if width is None or self.slots < width else ()
 
     def speak(self, sounds_s: float, urgent: bool, done: Callable[[bool], None]) -> None:
         self.slots += 1

@@ -239,13 +239,16 @@ class House:
 
     def _dispatch(self) -> None:
         now = self.clock.now
-        while (room := self.engine.room(self.line.downgrades.width)) is not None:
-            if (work := self.scheduler.next(now, silent_only=room == "silent")) is None:
-                break
+        while (work := self._next(now)) is not None:
             number, segment = work
             self._run(self._speaking[number], segment)
-        if (at := self.scheduler.wake_at(now)) is not None and self.engine.room(self.line.downgrades.width) == "any":
-            self.clock.at(at, self._dispatch)
+        for urgent in self.engine.room(self.line.downgrades.width):
+            if (at := self.scheduler.wake_at(now, urgent=urgent)) is not None:
+                self.clock.at(at, self._dispatch)
+
+    def _next(self, now: float) -> tuple[int, Segment] | None:
+        works = (self.scheduler.next(now, urgent=each) for each in self.engine.room(self.line.downgrades.width))
+        return next((work for work in works if work is not None), None)
 
     def _run(self, speaking: _Speaking, segment: Segment) -> None:
         job, began_at = next(self._numbers), self.clock.now

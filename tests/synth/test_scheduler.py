@@ -57,8 +57,8 @@ def test_no_audio_yet_comes_before_least_lead() -> None:
 def test_asked_for_silent_listeners_only_it_keeps_everybody_else_for_later() -> None:
     scheduler = scheduler_with(1, 2)
     scheduler.cover(1, 9.0)
-    assert scheduler.next(10.0, silent_only=True) == (2, segment())
-    assert scheduler.next(10.0, silent_only=True) is None
+    assert scheduler.next(10.0, urgent=True) == (2, segment())
+    assert scheduler.next(10.0, urgent=True) is None
     assert scheduler.next(10.0) == (1, segment())
 
 
@@ -71,7 +71,7 @@ def test_the_first_segments_of_those_who_crowd_go_behind_all_others_but_before_e
         scheduler.cover(utterance, 9.0)
     for utterance in (5, 1, 3, 2, 6, 4):
         scheduler.push(utterance, segment())
-    assert [scheduler.next(10.0, silent_only=True) for _ in range(3)] == [(2, segment()), (4, segment()), None]
+    assert [scheduler.next(10.0, urgent=True) for _ in range(3)] == [(2, segment()), (4, segment()), None]
     assert run_order(scheduler, 10.0) == [1, 3, 5, 6]
 
 
@@ -144,8 +144,13 @@ class ModelUtterance:
     waiting: list[Segment] = field(default_factory=list)
     covered_until: float = -math.inf
     arrived: int = 0
+    crowding: bool = False
     held: bool = False
     in_flight: bool = False
+
+    @property
+    def urgent(self) -> bool:
+        return self.covered_until == -math.inf and not self.crowding
 
 
 class SchedulerMachine(RuleBasedStateMachine):
@@ -158,11 +163,11 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.count = 0
         self.now = 100.0
 
-    @rule(target=utterances)
-    def add(self) -> int:
+    @rule(target=utterances, crowding=st.booleans())
+    def add(self, crowding: bool) -> int:
         self.count += 1
-        self.scheduler.add(self.count)
-        self.model[self.count] = ModelUtterance()
+        self.scheduler.add(self.count, crowding=crowding)
+        self.model[self.count] = ModelUtterance(crowding=crowding)
         return self.count
 
     @rule(utterance=utterances)
@@ -204,10 +209,10 @@ class SchedulerMachine(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         self.now += seconds
 
-    @rule()
-    def take(self) -> None:
-        taken = self.scheduler.next(self.now)
-        runnable = [u for u in self.ready() if self.model[u].covered_until - self.now < TARGET_S]
+    @rule(urgent=st.sampled_from([None, True, False]))
+    def take(self, urgent: bool | None) -> None:
+        taken = self.scheduler.next(self.now, urgent=urgent)
+        runnable = [u for u in self.ready(urgent) if self.model[u].covered_until - self.now < TARGET_S]
         if not runnable:
             assert taken is None
             return
@@ -217,12 +222,17 @@ class SchedulerMachine(RuleBasedStateMachine):
         state = self.model[utterance]
         assert state.covered_until == best
         if best == -math.inf:
-            assert state.arrived == min(self.model[u].arrived for u in runnable if self.model[u].covered_until == best)
+            first = [self.model[u] for u in runnable if self.model[u].covered_until == best]
+            assert (state.crowding, state.arrived) == min((each.crowding, each.arrived) for each in first)
         assert found == state.waiting.pop(0)
         state.in_flight = True
 
-    def ready(self) -> list[int]:
-        return [u for u, state in self.model.items() if state.waiting and not state.held and not state.in_flight]
+    def ready(self, urgent: bool | None) -> list[int]:
+        return [
+            u
+            for u, state in self.model.items()
+            if state.waiting and not state.held and not state.in_flight and urgent in (None, state.urgent)
+        ]
 
     @invariant()
     def backlog_counts_what_waits(self) -> None:
@@ -230,11 +240,12 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     @invariant()
     def wakes_when_the_next_stream_has_used_up_its_lead(self) -> None:
-        earliest = min((self.model[u].covered_until for u in self.ready()), default=-math.inf)
-        if earliest - self.now < TARGET_S:
-            assert self.scheduler.wake_at(self.now) is None
-        else:
-            assert self.scheduler.wake_at(self.now) == pytest.approx(earliest - TARGET_S)
+        for urgent in (None, True, False):
+            earliest = min((self.model[u].covered_until for u in self.ready(urgent)), default=-math.inf)
+            if earliest - self.now < TARGET_S:
+                assert self.scheduler.wake_at(self.now, urgent=urgent) is None
+            else:
+                assert self.scheduler.wake_at(self.now, urgent=urgent) == pytest.approx(earliest - TARGET_S)
 
 
 TestScheduler = SchedulerMachine.TestCase
