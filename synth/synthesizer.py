@@ -370,9 +370,10 @@ class Synthesizer:
 
     def _submit(self, record: _Utterance, segment: Segment) -> None:
         if not self._pool.stepwise:
-            job = self._pool.submit(segment, record.style, express=not (record.heard or record.crowding))
+            urgent = self._pool.express and not (record.heard or record.crowding)
+            job = self._pool.submit(segment, record.style, express=urgent)
             self._jobs[job] = record, segment
-            self._cost.begin(job, self._clock())
+            self._cost.begin(job, self._clock(), urgent=urgent)
             return
         record.told_until = record.covered_until if record.heard else -math.inf
         job = record.job = self._pool.submit(segment, record.style, covered_until=record.told_until)

@@ -253,7 +253,6 @@ class House:
     def _run(self, speaking: _Speaking, segment: Segment) -> None:
         job, began_at = next(self._numbers), self.clock.now
         self._running[job] = segment
-        self.cost.begin(job, began_at)
         sounds_s = audio_s(segment) * self.chance.uniform(0.85, 1.15)
 
         def done(spoken: bool) -> None:
@@ -269,6 +268,7 @@ class House:
 
         assert speaking.permit is not None
         urgent = not (speaking.heard or speaking.permit.crowding)
+        self.cost.begin(job, began_at, urgent=urgent)
         self.engine.speak(sounds_s, urgent, done)
 
     def _spoken(self, speaking: _Speaking, sounds_s: float) -> None:

@@ -63,6 +63,17 @@ def test_jobs_that_share_the_cores_cost_what_they_had_of_them(at_once: int, shar
     assert cost.per_character_s == pytest.approx(share / 1000, rel=0.01)
 
 
+def test_a_job_beside_urgent_ones_had_what_they_left():
+    cost = Cost(cores=2)
+    for second in range(600):
+        cost.begin(1, second, urgent=True)
+        for job in (2, 3):
+            cost.begin(job, second)
+        for job in (1, 2, 3):  # one core for the urgent one, the other for both others
+            cost.end(job, second + 1, characters=1000 if job == 1 else 500, compute_s=1.0)
+    assert cost.per_character_s == pytest.approx(0.001, rel=0.01)
+
+
 def test_a_job_that_was_joined_halfway_had_the_core_for_itself_until_then():
     cost = Cost(cores=1)
     before = cost.per_character_s
