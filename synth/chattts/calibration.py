@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from .core import TorchCore
 from .stepper import Prompt, Stepper
 
 QUANTILE = 0.9999  # outliers beyond it are clipped: they would cost everything else its precision
@@ -35,7 +36,9 @@ def calibrate(stepper: Stepper, prompts: Sequence[Prompt], steps: int) -> dict[s
     if stepper.device.type == "cuda":
         raise ValueError("calibrate on the CPU")
     seen = Activations()
-    stepper.llama.observe = seen
+    assert isinstance(stepper.core, TorchCore)
+    llama = stepper.core.llama
+    llama.observe = seen
     try:
         for prompt in prompts:
             stepper.load(0, prompt)
@@ -44,5 +47,5 @@ def calibrate(stepper: Stepper, prompts: Sequence[Prompt], steps: int) -> dict[s
                     break
             stepper.release(0)
     finally:
-        stepper.llama.observe = None
+        llama.observe = None
     return seen.scales()

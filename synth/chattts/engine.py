@@ -5,6 +5,7 @@ runs as it is, slower than speech; on a GPU steps are CUDA graphs and told of on
 """
 
 import hashlib
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from .. import joins
 from ..engine import Ended, EngineInfo, PoolUse, Setup, Steps, Voice, Window
 from ..segment import Segment, Style
-from .device import Device
+from .device import PRECISIONS, Device
 from .directory import Manifest, read_manifest, voices
 from .edges import Edges
 from .errors import TextTooLong
@@ -27,15 +28,19 @@ from .renderer import Renderer
 from .sampler import Sampling
 from .shape import SAMPLE_RATE, TRUE, Shape
 from .stepper import Prompt, Stepper
+from .trt_core import Programs, TensorRtCore, TensorRtVocoder, stream_of
 from .uniforms import ATTEMPTS
 from .vocoder import Vocoder
 from .weights import Model, load
 from .windows import span
 
+logger = logging.getLogger("voxgate.chattts")
+
 NAME = "chattts"
 SLOTS = 16
 CAPACITY = 1024  # tokens of a slot: 15 s of speech and a long text before it
 RING = 256  # hidden states a slot keeps: a window with all of its context, and what is computed meanwhile
+RUNTIMES = "torch", "tensorrt"
 EMPTY = f"the speech ended before its first sound, {ATTEMPTS} times"
 _MEASURED_STEPS = 8
 _FULL_WINDOW = 16  # steps of the windows that decoding is timed with
@@ -51,12 +56,14 @@ class Options:
     language: str = "zh"
     tags: bool = False  # [laugh], [uv_break], … in texts are control tags
     random_voices: tuple[int, ...] = ()
+    runtime: str = "torch"  # or "tensorrt"
+    int8: bool = False  # the transformer's layers quantized; TensorRT only
     sampling: Sampling = field(default_factory=Sampling)
 
     @classmethod
     def read(cls, options: Mapping[str, Any]) -> "Options":
         """Raises `ValueError` for what is no option or makes no sense."""
-        known = {"folder", "capacity", "precision", "language", "tags", "random_voices"}
+        known = {"folder", "capacity", "precision", "language", "tags", "random_voices", "runtime", "int8"}
         drawn = {"temperature", "top_p", "top_k", "penalty"}
         if unknown := set(options) - known - drawn:
             raise ValueError(
@@ -64,6 +71,10 @@ class Options:
             )
         if not isinstance(options.get("folder"), str):
             raise ValueError("the option `folder` must say where the weights are")
+        if (runtime := options.get("runtime", "torch")) not in RUNTIMES:
+            raise ValueError(f"runtime {runtime!r} is none of {', '.join(RUNTIMES)}")
+        if options.get("int8") and runtime != "tensorrt":
+            raise ValueError("int8 is for the runtime tensorrt")
         own = {name: options[name] for name in known & set(options)}
         own["random_voices"] = tuple(int(seed) for seed in own.get("random_voices", ()))
         return cls(**own, sampling=Sampling(**{name: options[name] for name in drawn & set(options)}))
@@ -95,7 +106,9 @@ class ChatTTSEngine:
         slots: int,
         revision: str,
         widths: Sequence[int] | None = None,
+        programs: Programs | None = None,
     ) -> None:
+        """`programs`: TensorRT engines to compute with, in place of torch."""
         self._shape: Shape = model.shape
         self._prompter, self._speakers, self._options = prompter, speakers, options
         self._device, self._look_ahead = device, look_ahead
@@ -108,8 +121,13 @@ class ChatTTSEngine:
             dtype=device.dtype,
             widths=widths,
             late=device.is_gpu,
+            core=programs and TensorRtCore(programs, model, slots, device.where, device.dtype),
         )
-        vocoder = Vocoder(model, device.where, device.dtype)
+        vocoder = (
+            TensorRtVocoder(programs, model.shape, device.dtype)
+            if programs
+            else Vocoder(model, device.where, device.dtype)
+        )
         self._renderer = Renderer(vocoder, self._stepper.ring, self._stepper.steps)
         self._speeches: dict[int, _Speech] = {}
         self.info = self._describe(revision, step_s=0.0, decode_s=0.0)
@@ -225,10 +243,13 @@ class ChatTTSEngine:
 def make(setup: Setup) -> ChatTTSEngine:
     """From the options of the server's settings. Raises `ChatTTSError`, `ValueError`."""
     options = Options.read(setup.options)
+    if options.runtime == "tensorrt" and not setup.device:
+        raise ValueError("the runtime tensorrt needs a GPU: set `device`")
     folder = Path(options.folder).expanduser()
     manifest: Manifest = read_manifest(folder)
     device = Device.find(on_gpu=bool(setup.device), precision=options.precision)
     model = load(folder, TRUE)
+    slots = setup.slots or SLOTS
     return ChatTTSEngine(
         model,
         Prompter.read(folder, TRUE.text_vocabulary),
@@ -236,6 +257,16 @@ def make(setup: Setup) -> ChatTTSEngine:
         options,
         manifest.look_ahead,
         device=device,
-        slots=setup.slots or SLOTS,
+        slots=slots,
         revision=manifest.revision,
+        programs=_programs(folder, model, options, device, slots) if options.runtime == "tensorrt" else None,
     )
+
+
+def _programs(folder: Path, model: Model, options: Options, device: Device, slots: int) -> Programs:
+    """Built now, where they have not been for this GPU and these settings."""
+    from .workshop import Order, load_engines  # onnx and TensorRT are extras of their own
+
+    precision = next(name for name, dtype in PRECISIONS.items() if dtype is device.dtype)
+    order = Order(precision=precision, slots=slots, capacity=options.capacity, int8=options.int8)
+    return load_engines(folder, model, order, stream_of(device.where), logger.info)

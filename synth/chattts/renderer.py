@@ -4,7 +4,7 @@ On a GPU every size of batch is a CUDA graph, on a stream of its own, and the so
 that part has not been executed by any test. Knows no text and no schedule.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .replay import Replay
-from .vocoder import Vocoder
 from .windows import Span, batches, bucket
 
 MOST_ROWS = 32  # of one batch: more does not go faster, and takes memory
 STEP_BUCKETS = 64, 96, 128, 192, 256
 
+Vocode = Callable[[Tensor, Tensor], Tensor]  # as `Vocoder` is called
+
 
 class Renderer:
-    def __init__(self, vocoder: Vocoder, ring: Tensor, known: Tensor) -> None:
+    def __init__(self, vocoder: Vocode, ring: Tensor, known: Tensor) -> None:
         """`ring` [S, R, H]: step n of a slot lies at n modulo R. `known` [S]: how many steps a slot has.
 
         A span may reach beyond what is known, when the end of a speech has not been told yet: what is not there is

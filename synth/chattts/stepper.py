@@ -15,10 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from .core import Core, Rows, TorchCore
 from .errors import OutOfMemory, TextTooLong
-from .llama import Llama
 from .replay import Replay
-from .sampler import COLUMNS, RECENT, Sampling, sample
+from .sampler import COLUMNS, RECENT, Sampling
 from .uniforms import ATTEMPTS, retries, uniforms
 from .weights import Model
 
@@ -81,14 +81,16 @@ class Stepper:
         dtype: torch.dtype,
         widths: Sequence[int] | None = None,
         late: bool = False,
+        core: Core | None = None,
     ) -> None:
+        """`core`: what computes, the torch model if not given."""
         shape = model.shape
         self.shape, self.slots, self.capacity, self.ring_steps = shape, slots, capacity, ring
         self.device, self.late = device, late
         self.widths = tuple(widths) if widths else _powers(slots)
         self.pool_bytes = slots * slot_bytes(model, capacity, ring, dtype)
         _check_memory(device, self.pool_bytes)
-        self.llama = Llama(model, capacity, device, dtype)
+        self.core = core or TorchCore(model, capacity, device, dtype)
 
         def zeros(*size: int, dtype: torch.dtype) -> Tensor:
             return torch.zeros(size, device=device, dtype=dtype)
@@ -110,7 +112,8 @@ class Stepper:
         self._progress = zeros(slots, dtype=torch.int64)  # 2 * steps + ended
         self._loading = zeros(1, dtype=torch.int64)
         self._prompts = {size: zeros(1, size, shape.hidden, dtype=dtype) for size in PROMPT_BUCKETS if size <= capacity}
-        self._lengths = (*(size for size in LENGTH_BUCKETS if size < capacity), capacity)
+        lengths = LENGTH_BUCKETS if self.core.by_length else ()
+        self._lengths = (*(size for size in lengths if size < capacity), capacity)
         self._back = -1 - torch.arange(RECENT, device=device)
         self._rows = torch.arange(slots, device=device)
 
@@ -135,14 +138,13 @@ class Stepper:
                 f"{len(ids)} tokens of text and {prompt.budget} steps of speech do not fit {self.capacity}, "
                 "which is what a slot has room for"
             )
-        embedded = self.llama.embed_text(ids.to(self.device))
+        embedded = self.core.embed_text(ids.to(self.device))
         if prompt.speaker is not None:
             speaker = torch.from_numpy(prompt.speaker).to(self.device)
             speaker = (speaker / speaker.norm().clamp(min=1e-12)).to(embedded.dtype)
             embedded = torch.where((ids == prompt.speaker_id).to(self.device)[:, None], speaker, embedded)
         self._prompts[padded][0, :read] = embedded[:read]
-        self._loading.fill_(slot)
-        self._prefill(padded)
+        self._prefill(padded, slot)
         self._next[slot] = embedded[read]
         self._position[slot] = read
         self.steps[slot] = 0
@@ -189,7 +191,7 @@ class Stepper:
         """Run, on a GPU capture, every computation there will be. Only while nothing is loaded."""
         self._active.zero_()
         for size in self._prompts:
-            self._prefill(size)
+            self._prefill(size, 0)
         for width in self.widths:
             for length in self._lengths:
                 self._replay(("step", width, length), partial(self._advance, width, length))
@@ -198,9 +200,13 @@ class Stepper:
 
     # --- a step -----------------------------------------------------------------------------------------------------
 
-    def _prefill(self, size: int) -> None:
-        x = self._prompts[size]
-        self._replay(("prefill", size), lambda: self.llama.prefill(x, self._loading, self._cache))
+    def _prefill(self, size: int, slot: int) -> None:
+        self._loading.fill_(slot)
+        compute = partial(self.core.prefill, self._prompts[size], self._loading, slot, self._cache)
+        if self.core.fixed_prefill:
+            self._replay(("prefill", size), compute)
+        else:
+            compute()
 
     def _advance(self, width: int, length: int) -> Tensor:
         """One step of the first `width` rows, looking at `length` columns of the cache."""
@@ -211,13 +217,13 @@ class Stepper:
             self.codes[:width],
             self.ring[:width],
         )
-        hidden = self.llama.step(next_, position, self._cache[:, :, :width], length)
-
         at = steps.clamp(max=self.capacity - 1)
         before = steps[:, None] + self._back
         recent = codes_so_far[rows[:, None], before.clamp(min=0)].masked_fill((before < 0)[..., None], -1)
         drawn = torch.cat([self._uniforms[:width][rows, at][:, None], self._retries[:width]], 1)
-        codes = sample(self.llama.scores(hidden), recent, drawn, self._settings[:width], steps)
+        cache = self._cache[:, :, :width]
+        came = self.core.step(Rows(next_, position, steps, recent, drawn, self._settings[:width], cache), length)
+        hidden, codes = came.hidden, came.codes
 
         live = self._active[:width] & ~ended
         ends = (codes == self.shape.end_code).any(1)
@@ -225,7 +231,7 @@ class Stepper:
         codes_so_far[rows, at] = torch.where(grows[:, None], codes, codes_so_far[rows, at])
         place = steps % self.ring_steps
         ring[rows, place] = torch.where(grows[:, None], hidden, ring[rows, place])
-        next_.copy_(torch.where(grows[:, None], self.llama.embed_codes(codes), next_))
+        next_.copy_(torch.where(grows[:, None], came.embedded, next_))
         steps += grows
         position += grows
         ended |= live & (ends | (steps >= self._budget[:width]))

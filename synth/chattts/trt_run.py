@@ -37,9 +37,8 @@ class Port:
 class Program:
     """An engine that can be run. `trt`: the module it was built with."""
 
-    def __init__(self, trt: Any, log: Any, cuda: Cuda, plan: bytes) -> None:
+    def __init__(self, trt: Any, log: Any, plan: bytes) -> None:
         """Raises `DeviceError` for a plan of another version or device."""
-        self._cuda = cuda
         self._runtime = trt.Runtime(log)
         self._engine = self._runtime.deserialize_cuda_engine(plan)
         if self._engine is None:
@@ -61,14 +60,24 @@ class Program:
 
     def submit(
         self,
+        cuda: Cuda,
         bindings: Mapping[str, Binding],
         then: Callable[[], None] = lambda: None,
         release: Callable[[], None] = lambda: None,
     ) -> "Submission":
-        """Run once, after all that the stream has been asked for.
+        """`enqueue` on the stream of `cuda`, and what is needed to wait for it.
 
         `then` asks the stream for what follows (downloads); `release` is called once the device has passed all of it.
-        Raises `ProfileError` for tensors that are missing or do not fit, `DeviceError` where TensorRT refuses.
+        """
+        self.enqueue(bindings, cuda.stream)
+        then()
+        return Submission(cuda, release)
+
+    def enqueue(self, bindings: Mapping[str, Binding], stream: int) -> None:
+        """Run once, after all that the stream has been asked for; its memory must stay until then.
+
+        The first run of a profile makes its context, which a CUDA graph cannot capture. Raises `ProfileError` for
+        tensors that are missing or do not fit, `DeviceError` where TensorRT refuses.
         """
         missing = self.ports.keys() - bindings.keys()
         unknown = bindings.keys() - self.ports.keys()
@@ -78,23 +87,21 @@ class Program:
             if port.alias and bindings[port.name].address != bindings[port.alias].address:
                 raise ProfileError(f"{port.name} must lie where {port.alias} does")
         inputs = {name: bindings[name].shape for name, port in self.ports.items() if port.is_input}
-        context = self._context(self.profile(inputs))
+        context = self._context(self.profile(inputs), stream)
         for name, shape in inputs.items():
             _must(context.set_input_shape(name, shape), f"the shape {shape} of {name}")
         for name, binding in bindings.items():
             _must(context.set_tensor_address(name, binding.address), f"the address of {name}")
         if lacking := context.infer_shapes():
             raise DeviceError(f"TensorRT wants to know more of {', '.join(lacking)}")
-        _must(context.execute_async_v3(self._cuda.stream), "the execution")
-        then()
-        return Submission(self._cuda, release)
+        _must(context.execute_async_v3(stream), "the execution")
 
-    def _context(self, profile: int) -> Any:
+    def _context(self, profile: int, stream: int) -> Any:
         if profile not in self._contexts:
             context = self._engine.create_execution_context()
             if context is None:
                 raise DeviceError("no execution context could be made: the device has too little memory for it")
-            _must(context.set_optimization_profile_async(profile, self._cuda.stream), f"profile {profile}")
+            _must(context.set_optimization_profile_async(profile, stream), f"profile {profile}")
             self._contexts[profile] = context
         return self._contexts[profile]
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from . import graphs, layout
 from .calibration import calibrate
-from .cuda import Cuda, opened, runtime
+from .cuda import opened, runtime
 from .directory import Manifest, read_manifest, stamp, voices, write_manifest
 from .errors import DeviceError, WeightsError
 from .graphs import Exported
@@ -22,16 +22,17 @@ from .guard import step_bounds
 from .lookahead import choose, curve
 from .plans import CURRENT, Kept, PlanCache, Profile, Range, Recipe, buckets
 from .prompt import Prompter, written_out
+from .renderer import MOST_ROWS
 from .sampler import Sampling
 from .shape import Shape
-from .stepper import Prompt, Stepper
+from .stepper import PROMPT_BUCKETS, Prompt, Stepper
 from .trt_build import build, builder_name, logger, plan_key, tensorrt
+from .trt_core import Programs, Stream
 from .trt_run import Program
 from .vocoder import Vocoder
 from .weights import Model, check_files, load
 
 PLANS = "plans"  # the folder of built engines, inside the directory of the weights
-MOST_PROMPT = 512  # tokens
 MOST_WINDOW = 256  # steps
 MEASURED_STEPS = 140  # of each text below
 CALIBRATED_STEPS = 60
@@ -90,12 +91,12 @@ def exports(
 ) -> Iterator[tuple[Exported, tuple[Profile, ...]]]:
     """Every graph a stream needs, with its profiles."""
     window = Range(2, min(96, MOST_WINDOW), MOST_WINDOW)
-    most = min(MOST_PROMPT, order.capacity)
+    most = max(size for size in PROMPT_BUCKETS if size <= order.capacity)
     prompt = Range(1, min(64, most), most)
     one = Range(1, 1, 1)
     yield graphs.prefill(model, order.capacity, order.precision, scales), ({"B": one, "T": prompt},)
     yield graphs.step(model, order.capacity, order.precision, scales), buckets(order.slots)
-    yield graphs.vocoder(model, order.precision), buckets(min(order.slots, 32), T=window)
+    yield graphs.vocoder(model, order.precision), buckets(min(1 << (order.slots - 1).bit_length(), MOST_ROWS), T=window)
 
 
 def build_engines(folder: Path, model: Model, order: Order, tell: Tell, device: str = "") -> list[Kept]:
@@ -124,6 +125,18 @@ def build_engines(folder: Path, model: Model, order: Order, tell: Tell, device: 
     return kept
 
 
+def load_engines(folder: Path, model: Model, order: Order, stream: Stream, tell: Tell) -> Programs:
+    """The engines of `order` for the GPU at hand, built where they are not there. Raises `ChatTTSError`."""
+    cache, trt = PlanCache(folder / PLANS), tensorrt()
+    programs = {}
+    for kept in build_engines(folder, model, order, tell, gpu_name()):
+        plan = cache.get(kept.key)
+        if plan is None:
+            raise DeviceError(f"the engine {kept.key} in {folder / PLANS} cannot be read back: is the disk full?")
+        programs[kept.graph] = Program(trt, logger(trt), plan)
+    return Programs(**programs, stream=stream)
+
+
 def verify(folder: Path, tell: Tell) -> list[str]:
     """What is wrong with the directory and its engines; on a machine with a GPU every engine for it is loaded."""
     problems = []
@@ -140,8 +153,8 @@ def verify(folder: Path, tell: Tell) -> list[str]:
     except DeviceError as error:
         tell(f"the engines were not loaded: {error}")
         return problems
-    with opened(api) as cuda:
-        problems += _load_all(cache, cuda)
+    with opened(api):
+        problems += _load_all(cache)
     return problems
 
 
@@ -154,7 +167,7 @@ def gpu_name() -> str:
     return properties.name.decode()
 
 
-def _load_all(cache: PlanCache, cuda: Cuda) -> list[str]:
+def _load_all(cache: PlanCache) -> list[str]:
     trt = tensorrt()
     problems = []
     for each in cache.kept():
@@ -162,7 +175,7 @@ def _load_all(cache: PlanCache, cuda: Cuda) -> list[str]:
         if plan is None or each.builder != builder_name(trt):
             continue
         try:
-            Program(trt, logger(trt), cuda, plan)
+            Program(trt, logger(trt), plan)
         except DeviceError as error:
             problems.append(f"{each.graph} for {each.target}: {error}")
     return problems

@@ -4,23 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from tiny_chattts import CPU, tiny_model, write_directory
-from voxgate.synth.chattts.device import Device
+from tiny_chattts import alike, run, segment, tiny_engine, write_directory
 from voxgate.synth.chattts.directory import Manifest, stamp, write_manifest
-from voxgate.synth.chattts.engine import ChatTTSEngine, Options, make
+from voxgate.synth.chattts.engine import ChatTTSEngine, make
 from voxgate.synth.chattts.errors import DeviceError, TextTooLong, WeightsError
 from voxgate.synth.chattts.lookahead import LookAhead
-from voxgate.synth.chattts.prompt import Prompter
-from voxgate.synth.chattts.sampler import Sampling
 from voxgate.synth.chattts.shape import TINY
 from voxgate.synth.engine import Ended, PoolUse, Setup, Window
-from voxgate.synth.ramp import ramp
-from voxgate.synth.runner import Runner
-from voxgate.synth.segment import Boundary, Segment, Style
+from voxgate.synth.segment import Style
 
-SLOTS = 4
-FADE = 120  # samples
-SPEAKERS = {"one": np.ones(TINY.hidden, np.float32), "other": np.linspace(-1, 1, TINY.hidden, dtype=np.float32)}
 TEXTS = ["hello there", "你好", "a b c d e f g", "yes", "no, not at all", "z"]
 
 
@@ -31,60 +23,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def engine(folder: Path) -> ChatTTSEngine:
-    engine = make_engine(folder)
+    engine = tiny_engine(folder)
     engine.warm()
     return engine
-
-
-def make_engine(folder: Path, **options: object) -> ChatTTSEngine:
-    return ChatTTSEngine(
-        tiny_model(),
-        Prompter.read(folder, TINY.text_vocabulary),
-        SPEAKERS,
-        Options(str(folder), **{"capacity": 200, "sampling": Sampling(temperature=0.7), **options}),  # type: ignore[arg-type]
-        LookAhead(TINY.context_steps, TINY.context_steps),
-        device=Device(CPU, torch.float32),
-        slots=SLOTS,
-        revision="1",
-        widths=(SLOTS,),
-    )
-
-
-def segment(text: str, before: Boundary = Boundary.START, after: Boundary = Boundary.END) -> Segment:
-    return Segment(0, text, 0, len(text), before, after)
-
-
-def alike(one: np.ndarray, other: np.ndarray) -> bool:
-    """The same sound but for rounding, and but for where exactly in its leading silence it was cut."""
-    length = min(len(one), len(other)) - 2 * FADE
-    return abs(len(one) - len(other)) <= FADE and int(np.abs(one[-length:].astype(int) - other[-length:]).max()) <= 2
-
-
-def run(engine: ChatTTSEngine, texts: list[str], seeds: list[int] | None = None) -> list[np.ndarray]:
-    """What is heard of each text when all are spoken through the runner that a worker has."""
-    info = engine.info
-    assert info.steps is not None
-    runner = Runner(info.max_slots, info.steps.most_steps, info.sample_rate, ramp(info.steps, info.sample_rate))
-    for job, text in enumerate(texts):
-        runner.add(job, segment(text), Style("one", seed=seeds[job] if seeds else job), 0.0)
-    heard: list[list[np.ndarray]] = [[] for _ in texts]
-    while runner.jobs or runner.leaving:
-        turn = runner.turn(0.0)
-        for slot in turn.releases:
-            engine.release(slot)
-        for join in turn.joins:
-            engine.prefill(join.slot, join.segment, join.style)
-        if not turn.rows:
-            continue
-        stepped = runner.stepped(turn, engine.step([slot for slot, _ in turn.rows]), 0.001)
-        assert stepped.failed == []
-        due = [chunk for chunk in stepped.chunks if chunk.window.end > chunk.window.begin]
-        sounds = dict(zip([chunk.job for chunk in due], engine.decode([chunk.window for chunk in due]), strict=True))
-        for chunk in stepped.chunks:
-            sound = sounds.get(chunk.job, np.zeros(0, np.int16))
-            heard[chunk.job].append(sound)
-            runner.emitted(chunk, len(sound), 0.0)
-    return [np.concatenate(each) for each in heard]
 
 
 def test_segments_spoken_together_are_heard_as_alone(engine):

@@ -42,7 +42,7 @@ class Bench:
     def program(self, exported: Exported, profiles: tuple[Profile, ...]) -> Program:
         recipe = Recipe("8.9", profiles)
         shapes = [recipe.shapes(exported, profile) for profile in profiles]
-        return Program(self.trt, self.log, self.cuda, host.plan_of(exported.onnx, exported.inputs, shapes))
+        return Program(self.trt, self.log, host.plan_of(exported.onnx, exported.inputs, shapes))
 
     def put(self, values: Any, dtype: np.dtype[Any]) -> Binding:
         array = np.ascontiguousarray(values, dtype)
@@ -103,7 +103,7 @@ def test_slots_are_filled_and_stepped_in_place_as_torch_does(bench):
         llama.prefill(prompt, torch.tensor([slot]), kept)
         row = {name: Binding(each.address + slot * row_bytes, (1, *CACHE)) for name, each in held.items()}
         given = {"x": bench.put(prompt, FLOAT), "start": bench.put([0], WHOLE)}
-        prefill.submit({**given, **row, **{f"new_{name}": each for name, each in row.items()}}).wait()
+        prefill.submit(bench.cuda, {**given, **row, **{f"new_{name}": each for name, each in row.items()}}).wait()
 
     x = torch.randn(ROWS, TINY.hidden, generator=generator)
     settings, recent = torch.tensor([Sampling().row()] * ROWS), torch.full((ROWS, RECENT, TINY.codebooks), -1)
@@ -113,7 +113,7 @@ def test_slots_are_filled_and_stepped_in_place_as_torch_does(bench):
         hidden = llama.step(x, position, kept, CAPACITY)
         codes = sample(llama.scores(hidden), recent, uniforms, settings, torch.ones(ROWS, dtype=torch.int64))
         bound = step_bindings(bench, held, x, position, uniforms)
-        step.submit(bound).wait()
+        step.submit(bench.cuda, bound).wait()
 
         assert np.allclose(bench.get(bound["hidden"], FLOAT), hidden.numpy(), atol=1e-4)
         assert bench.get(bound["codes"], WHOLE).tolist() == codes.tolist()
@@ -139,7 +139,7 @@ def test_a_batch_over_every_profile_is_refused(bench):
     zeros = np.zeros((ROWS, TINY.hidden)), np.zeros(ROWS), np.zeros((ROWS, ATTEMPTS, TINY.codebooks))
 
     with pytest.raises(ProfileError, match="no profile"):
-        step.submit(step_bindings(bench, caches(bench), *zeros))
+        step.submit(bench.cuda, step_bindings(bench, caches(bench), *zeros))
 
 
 def test_a_cache_that_is_not_written_in_place_is_refused(bench):
@@ -148,9 +148,9 @@ def test_a_cache_that_is_not_written_in_place_is_refused(bench):
     bound = step_bindings(bench, caches(bench), *zeros)
 
     with pytest.raises(ProfileError, match="new_key_1 must lie where key_1 does"):
-        step.submit({**bound, "new_key_1": bound["new_key_0"]})
+        step.submit(bench.cuda, {**bound, "new_key_1": bound["new_key_0"]})
     with pytest.raises(ProfileError, match="missing: \\['codes'\\], unknown: \\['cods'\\]"):
-        step.submit({"cods" if name == "codes" else name: each for name, each in bound.items()})
+        step.submit(bench.cuda, {"cods" if name == "codes" else name: each for name, each in bound.items()})
 
 
 def vocoder_run(bench: Bench, done: list[str]) -> tuple[Submission, Binding]:
@@ -161,7 +161,7 @@ def vocoder_run(bench: Bench, done: list[str]) -> tuple[Submission, Binding]:
         "lengths": bench.put([4], WHOLE),
         "sound": bench.put(np.zeros((1, 4 * TINY.samples_per_step)), FLOAT),
     }
-    return program.submit(bound, release=lambda: done.append("released")), bound["sound"]
+    return program.submit(bench.cuda, bound, release=lambda: done.append("released")), bound["sound"]
 
 
 def test_memory_is_held_until_the_device_has_passed_it(bench):
@@ -191,7 +191,7 @@ def test_what_was_cancelled_is_computed_and_then_let_go_without_waiting(bench):
 
 def test_an_engine_of_another_device_is_refused(bench):
     with pytest.raises(DeviceError, match="another device or version of TensorRT: not a plan"):
-        Program(bench.trt, bench.log, bench.cuda, b"\0" * 8 + b"not a graph")
+        Program(bench.trt, bench.log, b"\0" * 8 + b"not a graph")
 
 
 def test_too_little_memory_is_an_error_of_its_own(bench):
