@@ -17,6 +17,11 @@ def controller(config: Config, cores: int, forecast: Forecast) -> Controller:
     """Raises `ConfigError` for settings that contradict each other."""
     if not math.isfinite(config.first_audio_target_s):
         raise ConfigError(f"first_audio_target_s must be over 0 and finite, not {config.first_audio_target_s:g}")
+    if not 0 < config.memory_recover < config.memory_degrade < config.memory_open <= 1:
+        raise ConfigError(
+            f"0 < memory_recover ({config.memory_recover:g}) < memory_degrade ({config.memory_degrade:g}) < "
+            f"memory_open ({config.memory_open:g}) <= 1 must hold"
+        )
     ceiling = config.max_utterances or max(MOST_PER_CORE * cores, config.min_utterances)
     initial = min(config.max_utterances or ceiling, max(UTTERANCES_PER_CORE * cores, config.min_utterances))
     try:
