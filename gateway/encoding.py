@@ -119,4 +119,5 @@ class EncoderTrack:
 
 def _give_way() -> None:
     """What is encoded here is for listeners who have enough in hand: first segments and the loop go before it."""
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), ENCODING_NICE)
+    thread = threading.get_native_id()
+    os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + ENCODING_NICE)
