@@ -4,8 +4,6 @@ Each track is encoded in order, by one thread at a time, everything that waits f
 """
 
 import asyncio
-import os
-import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +16,6 @@ from ..codecs.packetizer import Format, Packet, Packetizer
 # A push so short is encoded on the loop (60 ms: 0.1 ms): behind the threads' work and two changes of threads the first
 # audio of a listener waited 3 ms with 160 others.
 HERE_S = 0.1
-ENCODING_NICE = 5  # much more, and a thread that is not run would keep the interpreter's lock from the loop
 
 Answer = Callable[[list[Packet], int | None], None]
 
@@ -28,7 +25,7 @@ class Encoders:
 
     def __init__(self, threads: int) -> None:
         self._loop = asyncio.get_running_loop()
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="encode", initializer=_give_way)
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="encode")
 
     def track(self, form: Format, source_rate: int, answer: Answer) -> "EncoderTrack":
         """An encoder of its own for one context; `answer` is called on the event loop."""
@@ -115,9 +112,3 @@ class EncoderTrack:
             self._packetizer = None
         if self._jobs:
             self._submit()
-
-
-def _give_way() -> None:
-    """What is encoded here is for listeners who have enough in hand: first segments and the loop go before it."""
-    thread = threading.get_native_id()
-    os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + ENCODING_NICE)

@@ -1,13 +1,11 @@
 import asyncio
-import os
-import threading
 from collections.abc import AsyncIterator
 
 import numpy as np
 import pytest
 
 from voxgate.codecs.packetizer import Packet, Packetizer, choose_format
-from voxgate.gateway.encoding import ENCODING_NICE, Encoders
+from voxgate.gateway.encoding import Encoders
 
 FORM = choose_format("opus", 24000, 20, 24000)
 
@@ -36,19 +34,6 @@ class Answers:
         self.packets += packets
         if length is not None:
             self.length.set_result(length)
-
-
-async def test_encoding_gives_way_to_the_loop(encoders: Encoders):
-    answers = Answers()
-    track = encoders.track(FORM, 24000, answers)
-    track.push(noise(24000, 1))
-    track.finish()
-    await answers.length
-
-    (thread, *_) = [each for each in threading.enumerate() if each.name.startswith("encode")]
-    assert thread.native_id is not None
-    own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-    assert os.getpriority(os.PRIO_PROCESS, thread.native_id) == min(own + ENCODING_NICE, 19)
 
 
 async def test_every_track_is_encoded_in_order_whatever_the_others_do(encoders: Encoders):
