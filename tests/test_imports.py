@@ -70,11 +70,13 @@ DRIVEN_BY = {
         "synth/chattts/weights.py",
         # What runs it.
         "synth/chattts/calibration.py",
+        "synth/chattts/core.py",
         "synth/chattts/device.py",
         "synth/chattts/lookahead.py",
         "synth/chattts/replay.py",
         "synth/chattts/renderer.py",
         "synth/chattts/stepper.py",
+        "synth/chattts/trt_core.py",
         "synth/chattts/workshop.py",
     },
 }
