@@ -151,7 +151,11 @@ class App:
         house.lexicon = self._pronunciation.lexicon
         self._metrics = Metrics(house)
         watch = Watch(house, self._metrics, self._memory, self._devices)
-        background = [start, asyncio.create_task(watch.run()), asyncio.create_task(heap.give_back())]
+        background = [
+            start,
+            asyncio.create_task(watch.run()),
+            asyncio.create_task(heap.give_back(lambda: not house.controller.utterances)),
+        ]
         background.append(asyncio.create_task(self._pronunciation.follow(house)))
         if self._memory is not None:
             background.append(asyncio.create_task(self._memory.run()))

@@ -1,8 +1,11 @@
 import asyncio
 import contextlib
+import gc
+import weakref
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from voxgate.gateway import heap
 
@@ -19,7 +22,7 @@ async def test_what_lies_free_below_a_living_block_is_given_back():
     del blocks
     before = resident_bytes()
 
-    task = asyncio.create_task(heap.give_back(0.0))
+    task = asyncio.create_task(heap.give_back(lambda: False, 0.0))
     async with asyncio.timeout(20.0):
         for _ in range(10_000):
             await asyncio.sleep(0)
@@ -31,3 +34,33 @@ async def test_what_lies_free_below_a_living_block_is_given_back():
 
     assert before - resident_bytes() >= 30_000_000
     assert kept.all()
+
+
+class Ring:
+    """Refers to itself, so that only a collection frees it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+async def test_cycles_are_collected_while_it_is_quiet(quiet: bool):
+    gc.collect()
+    gc.disable()
+    ring = weakref.ref(Ring())
+    asked, again = list[bool](), asyncio.Event()
+
+    def is_quiet() -> bool:
+        asked.append(True)
+        if len(asked) == 2:
+            again.set()
+        return quiet
+
+    try:
+        task = asyncio.create_task(heap.give_back(is_quiet, 0.0))
+        async with asyncio.timeout(20.0):
+            await again.wait()
+        task.cancel()
+        assert (ring() is None) is quiet
+    finally:
+        gc.enable()
