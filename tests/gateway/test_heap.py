@@ -11,7 +11,9 @@ from voxgate.gateway import heap
 # In a process of its own: where much lies free already, 60 MB more need not lie below anything.
 BURST = """
 import asyncio
+from pathlib import Path
 
+import numpy as np
 
 from voxgate.gateway import heap
 
