@@ -7,6 +7,7 @@ up to a deadline.
 import asyncio
 import gc
 import logging
+import math
 import multiprocessing
 import signal
 import socket
@@ -34,6 +35,7 @@ from .protocol import HttpProtocol, SocketProtocol
 logger = logging.getLogger("voxgate")
 
 POLL_S = 0.05
+ONE_STOP_S = 1.0  # a service manager may signal every process, and the supervisor passes the same on: that is one stop
 # Hardly anything here is in cycles, and a collection of everything is a pause for every listener.
 GC_THRESHOLDS = 20_000, 20, 20
 
@@ -47,6 +49,7 @@ class Server(uvicorn.Server):
         self._app = app
         self._listening = listening
         self._signals = 0
+        self._signalled_at = -math.inf
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -63,8 +66,12 @@ class Server(uvicorn.Server):
         return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)  # type: ignore[call-arg]
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if sig == signal.SIGINT and multiprocessing.parent_process() is not None:
-            return  # Ctrl+C reaches the whole group; the supervisor passes it on as a SIGTERM
+        if multiprocessing.parent_process() is not None:
+            if sig == signal.SIGINT:
+                return  # Ctrl+C reaches the whole group; the supervisor passes it on as a SIGTERM
+            last, self._signalled_at = self._signalled_at, time.monotonic()
+            if self._signalled_at - last < ONE_STOP_S:
+                return
         self._signals += 1
         if self._signals > 1:
             self.force_exit = True

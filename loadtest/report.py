@@ -28,6 +28,8 @@ def verdict(statistics: Statistics) -> str:
         return "nothing was heard: everything was refused"
     if statistics.cut_short:
         return "nothing was heard: interrupted before any utterance was over"
+    if not statistics.utterances and not statistics.connect_failures.count:
+        return "nothing was heard: no utterance began between ramp and end; a longer run measures some"
     return "nothing was heard: no utterance was heard to its end"
 
 
@@ -96,7 +98,7 @@ def warnings(statistics: Statistics) -> list[str]:
     if client.not_begun:
         found.append(f"{client.not_begun} arrivals were not begun: the load generator held as many as it may")
     if statistics.failures.count or statistics.connect_failures.count:
-        found.append("there were errors: see below")
+        found.append("there were errors: they are listed with their reasons")
     if statistics.cut_short:
         found.append(f"the run ended early: {statistics.cut_short}")
     return found

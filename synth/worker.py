@@ -47,7 +47,9 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 def main() -> int:
     fd, nice, setup = int(sys.argv[1]), int(sys.argv[2]), msgspec.json.decode(sys.argv[3], type=Setup)
     logging.basicConfig(format=f"%(levelname)s voxgate worker {os.getpid()}: %(message)s", level=logging.INFO)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole group; draining is the gateway's
+    # Ctrl+C reaches the whole group, systemd's SIGTERM every process of a service; draining is the gateway's.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _die_with_parent()
     os.nice(nice)
     if setup.device:

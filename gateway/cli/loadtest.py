@@ -80,6 +80,9 @@ def main(arguments: argparse.Namespace) -> int:
         return _complain(wrong, 2)
     if arguments.server_pid is not None and not Path(f"/proc/{arguments.server_pid}").exists():
         return _complain(f"there is no process {arguments.server_pid}", 2)
+    for file in (arguments.json, arguments.html):
+        if file and file != "-" and not _can_write(Path(file)):
+            return _complain(f"{file} cannot be written", 2)
     load = Load(
         rate=arguments.rate,
         streams=arguments.streams,
@@ -185,6 +188,11 @@ class _ProgressLine:
     def end(self) -> None:
         if self._terminal:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _can_write(file: Path) -> bool:
+    """Known before a run, because a run is long."""
+    return os.access(file if file.exists() else file.parent, os.W_OK) and not file.is_dir()
 
 
 def _allow_sockets() -> None:

@@ -36,6 +36,7 @@ def ran(*results: Result, cut_short: str = "") -> Statistics:
         (ran(DONE, cut_short="the server is gone"), "the server is gone"),
         (ran(REFUSED), "nothing was heard: everything was refused"),
         (ran(FAILED), "nothing was heard: no utterance was heard to its end"),
+        (ran(), "nothing was heard: no utterance began between ramp and end; a longer run measures some"),
         (ran(cut_short=INTERRUPTED), "nothing was heard: interrupted before any utterance was over"),
     ],
 )
@@ -70,7 +71,7 @@ def test_every_figure_is_in_the_text():
         "load generator            0.0% of a core per process",
         "  event loop lag          -",
         "  sent late by            -",
-        "warning: there were errors: see below",
+        "warning: there were errors: they are listed with their reasons",
     ]
 
 

@@ -176,10 +176,11 @@ def test_the_worker_runs_at_the_priority_it_is_given(process):
     assert os.getpriority(os.PRIO_PROCESS, worker.pid) == min(os.getpriority(os.PRIO_PROCESS, 0) + 5, 19)
 
 
-def test_ctrl_c_is_not_for_the_worker(process):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_that_reach_the_whole_service_are_not_for_the_worker(process, number: signal.Signals):
     gateway, worker = process
 
-    worker.send_signal(signal.SIGINT)
+    worker.send_signal(number)
 
     assert isinstance(gateway.ask(1, "Still here."), Spoken)
 

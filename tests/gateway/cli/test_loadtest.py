@@ -172,7 +172,10 @@ def test_a_wrong_flag_is_a_usage_error(arguments, capsys):
     assert "usage: voxgate loadtest" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["--url", "gopher://x"], ["--server-pid", "4194305"]])
-def test_a_wrong_address_or_process_is_a_usage_error(arguments, capsys):
+@pytest.mark.parametrize(
+    "arguments",
+    [["--url", "gopher://x"], ["--server-pid", "4194305"], ["--html", "/no/such/folder/a.html"], ["--json", "/"]],
+)
+def test_a_wrong_address_process_or_file_is_told_before_anything_begins(arguments, capsys):
     assert main(["loadtest", "--streams", "1", *arguments]) == 2
     assert capsys.readouterr().err.startswith("voxgate loadtest: ")
